@@ -1,0 +1,4 @@
+package protocol
+
+// node is a field of a schema.
+type node struct{}
