@@ -1,0 +1,147 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Kind says what a broker process is.
+type Kind string
+
+// The two brokers that the tests know.
+const (
+	Jackdaw Kind = "jackdaw"
+	Apache  Kind = "apache" // Apache Kafka 3.9.2 in ZooKeeper mode
+)
+
+// Target is the kind of broker under test: COMPAT_TARGET, default Jackdaw.
+func Target() Kind {
+	if Kind(os.Getenv("COMPAT_TARGET")) == Apache {
+		return Apache
+	}
+	return Jackdaw
+}
+
+// CI says that a missing tool is a failure, never a skip.
+func CI() bool { return os.Getenv("CI") == "true" }
+
+// Need skips the test when a tool is missing, and fails it under CI=true.
+func Need(t testing.TB, err error) {
+	t.Helper()
+	switch {
+	case err == nil:
+	case CI():
+		t.Fatalf("missing tool (compat-tests/setup.sh installs it): %v", err)
+	default:
+		t.Skipf("missing tool (compat-tests/setup.sh installs it): %v", err)
+	}
+}
+
+// cacheDir is where setup.sh puts what it fetches.
+func cacheDir() string {
+	if dir := os.Getenv("JACKDAW_CACHE"); dir != "" {
+		return dir
+	}
+	return filepath.Join(os.Getenv("HOME"), ".cache", "jackdaw")
+}
+
+// Jars returns the directory with the jars of Apache Kafka 3.9.2 and ZooKeeper: JACKDAW_KAFKA_LIBS, or where setup.sh puts them.
+func Jars() (string, error) {
+	dir := os.Getenv("JACKDAW_KAFKA_LIBS")
+	if dir == "" {
+		dir = filepath.Join(cacheDir(), "kafka-3.9.2", "libs")
+	}
+	found, err := filepath.Glob(filepath.Join(dir, "kafka_2.13-*.jar"))
+	if err != nil || len(found) == 0 {
+		return "", fmt.Errorf("no kafka_2.13 jar in %s", dir)
+	}
+	if _, err := exec.LookPath("java"); err != nil {
+		return "", fmt.Errorf("java: %w", err)
+	}
+	return dir, nil
+}
+
+// binary builds jackdaw once for a test binary, unless JACKDAW_BIN names one.
+var binary = sync.OnceValues(func() (string, error) {
+	if path := os.Getenv("JACKDAW_BIN"); path != "" {
+		if _, err := os.Stat(path); err != nil {
+			return "", fmt.Errorf("JACKDAW_BIN: %w", err)
+		}
+		return filepath.Abs(path)
+	}
+	dir, err := scratch()
+	if err != nil {
+		return "", err
+	}
+	out := filepath.Join(dir, "jackdaw")
+	cmd := exec.Command("go", "build", "-o", out, "jackdaw/cmd/jackdaw")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, text)
+	}
+	return out, nil
+})
+
+// Binary returns the path of the jackdaw binary under test.
+func Binary() (string, error) { return binary() }
+
+// scratch is a directory of this test binary, removed by CloseShared.
+var scratch = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "jackdaw-compat-") })
+
+// java returns a command line for a main class of the jars.
+func java(log4j string, options []string, class string, args ...string) (string, []string, error) {
+	jars, err := Jars()
+	if err != nil {
+		return "", nil, err
+	}
+	path, err := exec.LookPath("java")
+	if err != nil {
+		return "", nil, fmt.Errorf("java: %w", err)
+	}
+	line := append([]string{"-cp", filepath.Join(jars, "*"), "-Djava.awt.headless=true",
+		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"}, options...)
+	if log4j != "" {
+		line = append(line, "-Dlog4j.configuration=file:"+log4j)
+	}
+	return path, append(append(line, class), args...), nil
+}
+
+// writeLog4j writes a log4j 1 configuration with Kafka's usual line format.
+func writeLog4j(path, level string) error {
+	text := strings.Join([]string{
+		"log4j.rootLogger=" + level + ", out",
+		"log4j.appender.out=org.apache.log4j.ConsoleAppender",
+		"log4j.appender.out.layout=org.apache.log4j.PatternLayout",
+		"log4j.appender.out.layout.ConversionPattern=[%d] %p %m (%c)%n", "",
+	}, "\n")
+	return os.WriteFile(path, []byte(text), 0o644)
+}
+
+// Tool runs a main class of Apache's tools to its end and returns what it printed (stdout and stderr). stdin may be empty.
+func Tool(stdin, class string, args ...string) (string, error) {
+	dir, err := scratch()
+	if err != nil {
+		return "", err
+	}
+	log4j := filepath.Join(dir, "tool.log4j")
+	if err := writeLog4j(log4j, "WARN"); err != nil {
+		return "", err
+	}
+	path, line, err := java(log4j, []string{"-Xmx256m"}, class, args...)
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command(path, line...)
+	cmd.Stdin = strings.NewReader(stdin)
+	out, err := cmd.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		return string(out), fmt.Errorf("%s: %w", class, err)
+	}
+	return string(out), err
+}
