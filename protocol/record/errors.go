@@ -33,11 +33,13 @@ type RecordError struct {
 	Message string
 }
 
-// ValidationError says why a batch may not be appended. Err is the error for the client, Records the records that caused
-// it, if it was single records (at most maxRecordErrors of them).
+// ValidationError says why a batch may not be appended.
 type ValidationError struct {
-	Err     *kerr.Error
+	// Err is the error for the client.
+	Err *kerr.Error
+	// Message says more. With Records it is the text Kafka sends to the client; without, Kafka sends none.
 	Message string
+	// Records are the records at fault, if it was single ones: at most maxRecordErrors of them.
 	Records []RecordError
 }
 
