@@ -20,7 +20,9 @@ type CorruptError struct {
 	Value int64
 }
 
-func (e *CorruptError) Error() string { return fmt.Sprintf("corrupt record batch: %s: %d", e.Reason, e.Value) }
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("corrupt record batch: %s: %d", e.Reason, e.Value)
+}
 
 // Unwrap makes it kerr.CorruptMessage to errors.Is and protocol.ErrorCode.
 func (e *CorruptError) Unwrap() error { return kerr.CorruptMessage }
