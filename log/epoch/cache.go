@@ -191,4 +191,6 @@ func (c *Cache) Moved(path string) {
 }
 
 // writeLocked saves the history. It is IO under the lock, on purpose: readers must not see an epoch that a crash forgets.
-func (c *Cache) writeLocked() error { return vfs.WriteFileAtomic(c.fsys, c.mu.path, Encode(c.mu.entries)) }
+func (c *Cache) writeLocked() error {
+	return vfs.WriteFileAtomic(c.fsys, c.mu.path, Encode(c.mu.entries))
+}
