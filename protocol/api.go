@@ -11,8 +11,6 @@ type API struct {
 	Min, Max int16
 	// Flexible is the first version with compact types and tagged fields (KIP-482), or never.
 	Flexible int16
-	// Known is the largest version of Apache Kafka 3.9, which may be above Max.
-	Known int16
 	// body describes the request's fields: see schema.go.
 	body *node
 }

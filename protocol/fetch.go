@@ -96,25 +96,3 @@ func NoFetchPartition(partition int32, code int16) FetchPartition {
 		PreferredReadReplica: -1, DivergingEpoch: DivergingEpoch{-1, -1}, CurrentLeader: LeaderID{-1, -1},
 	}
 }
-
-// BuildFetch encodes a Fetch response of version 4 to 17 with size and header. The parts use bytes made here; record
-// parts alias resp's.
-func BuildFetch(h Header, resp *FetchResponse) []Part {
-	var w FetchWriter
-	return w.Build(h, resp)
-}
-
-// FetchWriter builds Fetch responses in memory that it reuses: the parts are good until the next Build.
-type FetchWriter struct {
-	buf   []byte
-	cuts  []cut
-	parts []Part
-}
-
-type cut struct {
-	at int
-	p  *FetchPartition
-}
-
-// Build encodes resp as BuildFetch does.
-func (w *FetchWriter) Build(h Header, resp *FetchResponse) []Part { return nil }

@@ -55,7 +55,7 @@ func Validate(b Batch, o ValidateOptions, ws *Workspace) (Summary, error) {
 	if limit == 0 {
 		limit = DefaultMaxUncompressed
 	}
-	v := validator{b: b, o: &o, s: Summary{MaxTimestamp: NoTimestamp}}
+	v := validator{b: b, o: o, s: Summary{MaxTimestamp: NoTimestamp}}
 	if err := b.open(&v.c, ws, limit); err != nil {
 		return Summary{}, err
 	}
@@ -95,7 +95,7 @@ func ValidateHeader(b Batch, client bool) error {
 // validator walks over the records of one batch.
 type validator struct {
 	b Batch
-	o *ValidateOptions
+	o ValidateOptions
 	c cursor
 	s Summary
 
