@@ -2,6 +2,7 @@ package isr
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"slices"
 	"testing"
@@ -77,7 +78,7 @@ func (m *leaderModel) actions() map[string]func(*rapid.T) {
 			m.take(e)
 			m.logs[id] += min(rapid.Int64Range(0, 5).Draw(t, "n"), m.leo-m.logs[id])
 		},
-		"wait": func(t *rapid.T) { m.now = m.now.Add(time.Duration(rapid.IntRange(1, 20).Draw(t, "s")) * time.Second) },
+		"wait": func(t *rapid.T) { m.now = m.now.Add(time.Duration(rapid.IntRange(1, 40).Draw(t, "s")) * time.Second) },
 		"tick": func(*rapid.T) { m.take(m.core.Tick(m.now)) },
 		"answer": func(t *rapid.T) {
 			if len(m.out) == 0 {
@@ -102,6 +103,17 @@ func (m *leaderModel) actions() map[string]func(*rapid.T) {
 		"min-insync":   func(t *rapid.T) { m.min = rapid.IntRange(1, 3).Draw(t, "min"); m.core.SetMinInsync(m.min) },
 		"leaderAndISR": func(*rapid.T) { m.lead() },
 	}
+}
+
+// TestMain asks rapid for histories that are long enough for a change to get stuck while a replica falls behind; flags on
+// the command line override it.
+func TestMain(m *testing.M) {
+	for name, value := range map[string]string{"rapid.steps": "200", "rapid.checks": "500"} {
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
+	m.Run()
 }
 
 // TestCore_AnyHistory_KeepsInvariants checks after each step that the mark does not fall, that it is covered by the
