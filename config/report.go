@@ -1,0 +1,49 @@
+package config
+
+import "strings"
+
+// ignored lists the settings without effect, with the reasons.
+func (l *Loaded) ignored() []string {
+	var out []string
+	for _, name := range sortedKeys(l.Raw) {
+		if why := l.whyIgnored(name); why != "" {
+			out = append(out, name+" is ignored: "+why)
+		}
+	}
+	return out
+}
+
+func (l *Loaded) whyIgnored(name string) string {
+	if k, ok := byName[name]; ok {
+		return k.Use.reason()
+	}
+	if strings.HasPrefix(name, "config.providers") {
+		return ""
+	}
+	if _, ok := lookupPrefixed(name); ok {
+		return l.whyListenerIgnored(name)
+	}
+	if k, ok := topicByName[name]; ok && len(k.Synonyms) > 0 {
+		return "it is a key of topics; for all topics set " + k.Synonyms[0]
+	}
+	return "no such key in Kafka 3.9"
+}
+
+// whyListenerIgnored explains listener.name.<name>.<key>.
+func (l *Loaded) whyListenerIgnored(name string) string {
+	listener, base, _ := strings.Cut(strings.TrimPrefix(name, listenerPrefix), ".")
+	found := false
+	for _, have := range names(l.broker.Network.Listeners) {
+		found = found || strings.EqualFold(have, listener)
+	}
+	switch {
+	case !found:
+		return "there is no listener " + strings.ToUpper(listener)
+	case base == "max.connections":
+		return ""
+	case byName[base].Use == Honoured:
+		return base + " cannot be set for one listener"
+	default:
+		return byName[base].Use.reason()
+	}
+}
