@@ -72,7 +72,8 @@ func (w *FetchWriter) split() []Part {
 		}
 		from = c.at
 	}
-	return append(w.parts, Part{Bytes: w.buf[from:]})
+	w.parts = append(w.parts, Part{Bytes: w.buf[from:]})
+	return w.parts
 }
 
 func (w *FetchWriter) topic(v int16, t *FetchTopic) {

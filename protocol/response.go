@@ -40,14 +40,14 @@ func appendUnknownApiVersions(dst []byte, api API) []byte {
 	return dst
 }
 
-// ParseResponse splits the frame of a response (without its size) into correlation id and body. resp says what is
-// expected: kind and version.
-func ParseResponse(frame []byte, resp kmsg.Response) (correlationID int32, body []byte, err error) {
+// ParseResponse splits the frame of a response (without its size) to a request of this key and version into correlation
+// id and body, which aliases frame. The error wraps ErrMalformed.
+func ParseResponse(key, version int16, frame []byte) (correlationID int32, body []byte, err error) {
 	if len(frame) < 4 {
 		return 0, nil, fmt.Errorf("response of %d bytes: %w", len(frame), ErrMalformed)
 	}
 	correlationID, body = int32(binary.BigEndian.Uint32(frame)), frame[4:]
-	if flexibleHeader(resp.Key(), resp) {
+	if api, ok := Lookup(key); ok && key != apiVersionsKey && version >= api.Flexible {
 		body, err = skipTags(body)
 	}
 	return correlationID, body, err
