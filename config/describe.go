@@ -56,7 +56,7 @@ func (l *Loaded) DescribeBroker(d Dynamic, only []string) []Entry {
 			text := Format(v)
 			e.Value = &text
 		}
-		e.setSynonyms(l.synonyms(d, brokerSynonyms(name), e.Sensitive))
+		e.setSynonyms(l.synonyms(d, name, e.Sensitive))
 		out = append(out, e)
 	}
 	return out
@@ -96,7 +96,7 @@ func (l *Loaded) DescribeTopic(overrides map[string]string, d Dynamic, only []st
 			all = append(all, Synonym{name, &s, SourceTopic})
 		}
 		if len(k.Synonyms) > 0 {
-			all = append(all, l.synonyms(d, brokerSynonyms(k.Synonyms[0]), false)...)
+			all = append(all, l.synonyms(d, k.Synonyms[0], false)...)
 		}
 		e.setSynonyms(all)
 		out = append(out, e)
@@ -149,18 +149,25 @@ func describedKey(name string) *Key {
 // sensitive keys hold secrets, or might. Kafka: KafkaConfig.maybeSensitive.
 func sensitive(k *Key) bool { return k.Type == Password || k.Type == Unknown }
 
-// brokerSynonyms are the keys whose values count for a key. Only the units of log.retention are followed: Kafka shows
-// log.roll.hours neither at log.roll.ms nor at segment.ms. Kafka: DynamicBrokerConfig.brokerConfigSynonyms.
+// brokerSynonyms are the keys whose values count for a key. Kafka: DynamicBrokerConfig.brokerConfigSynonyms.
 func brokerSynonyms(name string) []string {
-	if i := slices.Index(retentionKeys, name); i >= 0 {
-		return retentionKeys[i:]
+	for _, keys := range [][]string{retentionKeys, rollKeys, jitterKeys} {
+		if slices.Contains(keys, name) {
+			return keys
+		}
+	}
+	if name == flushKeys[0] {
+		return flushKeys
 	}
 	return []string{name}
 }
 
-// synonyms lists where the keys have values, strongest source first.
-func (l *Loaded) synonyms(d Dynamic, keys []string, secret bool) []Synonym {
+// synonyms lists where the keys that count for name have values, strongest source first. What comes before the first
+// value of name itself is dropped, as in Kafka: a topic's retention.ms has no synonym while log.retention.ms is unset,
+// though log.retention.hours gives its value. Kafka: ConfigHelper.configSynonyms.
+func (l *Loaded) synonyms(d Dynamic, name string, secret bool) []Synonym {
 	var out []Synonym
+	keys := brokerSynonyms(name)
 	add := func(source Source, get func(string) (string, bool)) {
 		for _, k := range keys {
 			if text, ok := get(k); ok {
@@ -181,7 +188,12 @@ func (l *Loaded) synonyms(d Dynamic, keys []string, secret bool) []Synonym {
 		}
 		return "", false
 	})
-	return out
+	for i, s := range out {
+		if s.Name == name {
+			return out[i:]
+		}
+	}
+	return nil
 }
 
 func from(m map[string]string) func(string) (string, bool) {

@@ -87,11 +87,11 @@ func load(raw map[string]string, hostname string) (*Loaded, error) {
 	}
 	l := &Loaded{Raw: raw, hostname: hostname}
 	l.alias()
-	if err := l.nodeID(); err != nil {
-		return nil, err
-	}
 	var err error
 	if l.values, err = parseAll(raw); err != nil {
+		return nil, err
+	}
+	if err := l.nodeID(); err != nil {
 		return nil, err
 	}
 	if l.broker, err = newBroker(&reader{values: l.values}, hostname); err != nil {
@@ -120,15 +120,15 @@ func (l *Loaded) alias() {
 // nodeID makes broker.id and node.id one. Kafka: KafkaConfig.populateSynonyms.
 func (l *Loaded) nodeID() error {
 	const broker, node = "broker.id", "node.id"
-	b, hasBroker := l.Raw[broker]
-	n, hasNode := l.Raw[node]
+	b, hasBroker := l.values[broker]
+	n, hasNode := l.values[node]
 	switch {
-	case hasBroker && hasNode && strings.TrimSpace(b) != strings.TrimSpace(n):
+	case hasBroker && hasNode && b != n:
 		return refuse(node, "You must set `%s` to the same value as `%s`.", node, broker)
 	case hasBroker:
-		l.Raw[node] = b
+		l.Raw[node], l.values[node] = l.Raw[broker], b
 	case hasNode:
-		l.Raw[broker] = n
+		l.Raw[broker], l.values[broker] = l.Raw[node], n
 	}
 	return nil
 }

@@ -126,15 +126,30 @@ func (k *Key) check(v any) error {
 func javaString(v any) string {
 	switch x := v.(type) {
 	case float64:
-		if x == math.Trunc(x) && math.Abs(x) < 1e7 {
-			return strconv.FormatFloat(x, 'f', 1, 64)
-		}
-		return strconv.FormatFloat(x, 'G', -1, 64)
+		return javaDouble(x)
 	case []string:
 		return "[" + strings.Join(x, ", ") + "]"
 	default:
 		return fmt.Sprint(v)
 	}
+}
+
+// javaDouble is Double.toString: always with a fraction, and with an exponent outside of 0.001 to 10 million.
+func javaDouble(x float64) string {
+	abs := math.Abs(x)
+	if x == 0 || abs >= 1e-3 && abs < 1e7 || math.IsInf(x, 0) || math.IsNaN(x) {
+		return withFraction(strconv.FormatFloat(x, 'f', -1, 64))
+	}
+	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(x, 'E', -1, 64), "E")
+	n, _ := strconv.Atoi(exponent)
+	return withFraction(mantissa) + "E" + strconv.Itoa(n)
+}
+
+func withFraction(s string) string {
+	if strings.ContainsAny(s, ".IN") {
+		return s
+	}
+	return s + ".0"
 }
 
 // Unlimited is the duration that stands for more milliseconds than a Duration holds, such as Long.MAX.
