@@ -15,7 +15,9 @@ type metrics struct {
 }
 
 func newMetrics(name string, reg prometheus.Registerer) *metrics {
-	bean := func(n string) km.MBean { return km.MBean{Domain: "kafka.server", Type: name + "_coordinator_metrics", Name: n} }
+	bean := func(n string) km.MBean {
+		return km.MBean{Domain: "kafka.server", Type: name + "_coordinator_metrics", Name: n}
+	}
 	return &metrics{
 		loadSeconds: km.NewQuantiles(reg, bean("partition_load_time_seconds"),
 			"Time to load a partition of the internal topic.").WithLabelValues(),

@@ -5,12 +5,14 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"jackdaw/coordinator"
 	"jackdaw/coordinator/group"
 	"jackdaw/metadata"
+	"jackdaw/protocol/record"
 )
 
 // GroupsTopic is the internal topic of the groups' state.
@@ -25,35 +27,65 @@ type ZooKeeperOffsets interface {
 	Offset(ctx context.Context, group string, tp metadata.TopicPartition) (offset int64, ok bool, err error)
 }
 
-// GroupsConfig is what Groups needs. group.DefaultConfig has the defaults of its embedded part.
+// GroupsConfig is what Groups needs.
 type GroupsConfig struct {
+	// Config bounds groups and offsets; group.DefaultConfig has Kafka's defaults.
 	group.Config
 	Log coordinator.PartitionLog
 	// Partitions is offsets.topic.num.partitions, or the number of partitions that the topic really has.
 	Partitions int32
-	// CommitTimeout is offsets.commit.timeout.ms.
+	// CommitTimeout is offsets.commit.timeout.ms, 5 s if it is 0.
 	CommitTimeout time.Duration
+	// Codec is offsets.topic.compression.codec.
+	Codec record.Codec
 	// PartitionExists tells whether offsets may be committed for a partition. Called from many goroutines.
 	PartitionExists func(tp metadata.TopicPartition) bool
 	// ZooKeeper is nil where version 0 of OffsetCommit and OffsetFetch is not served.
 	ZooKeeper ZooKeeperOffsets
-	// NewMemberID returns the random part of a member id, a UUID.
+	// NewMemberID returns the random part of a member id; a UUID if it is nil.
 	NewMemberID func() string
-	Now         func() time.Time
-	Logger      *slog.Logger
-	Metrics     prometheus.Registerer
+	// Now is time.Now if nil.
+	Now    func() time.Time
+	Logger *slog.Logger
+	// Metrics may be nil.
+	Metrics prometheus.Registerer
 }
 
 // Groups serves the APIs of consumer groups. Its methods are safe for concurrent use. Kafka: GroupCoordinator.
 type Groups struct {
 	cfg GroupsConfig
+	rt  *coordinator.Runtime[*group.Shard]
 }
 
 // NewGroups returns the service; Run starts it.
-func NewGroups(cfg GroupsConfig) *Groups { return &Groups{cfg: cfg} }
+func NewGroups(cfg GroupsConfig) *Groups {
+	if cfg.CommitTimeout == 0 {
+		cfg.CommitTimeout = 5 * time.Second
+	}
+	if cfg.NewMemberID == nil {
+		cfg.NewMemberID = uuid.NewString
+	}
+	if cfg.PartitionExists == nil {
+		cfg.PartitionExists = func(metadata.TopicPartition) bool { return true }
+	}
+	g := &Groups{cfg: cfg}
+	g.rt = coordinator.NewRuntime(coordinator.Options[*group.Shard]{
+		Name:         "group",
+		Topic:        GroupsTopic,
+		Log:          cfg.Log,
+		NewShard:     func(int32, metadata.LeaderEpoch) *group.Shard { return group.NewShard(cfg.Config) },
+		Codec:        cfg.Codec,
+		WriteTimeout: cfg.CommitTimeout,
+		Now:          cfg.Now,
+		Logger:       cfg.Logger,
+		Metrics:      cfg.Metrics,
+	})
+	return g
+}
 
-// Run runs the loops of the loaded partitions until ctx ends, and returns when all have ended.
-func (g *Groups) Run(ctx context.Context) error { <-ctx.Done(); return nil }
+// Run runs the loops of the loaded partitions until ctx ends, and returns when all have ended. Before and after it every
+// request gets COORDINATOR_NOT_AVAILABLE.
+func (g *Groups) Run(ctx context.Context) error { return g.rt.Run(ctx) }
 
 // PartitionFor returns the partition of __consumer_offsets that a group lives in: see coordinator.PartitionFor.
 func (g *Groups) PartitionFor(groupID string) int32 {
@@ -61,68 +93,39 @@ func (g *Groups) PartitionFor(groupID string) int32 {
 }
 
 // Elected tells that this broker leads a partition of __consumer_offsets from this epoch on. It loads in the background.
-func (g *Groups) Elected(partition int32, epoch metadata.LeaderEpoch) {}
+func (g *Groups) Elected(partition int32, epoch metadata.LeaderEpoch) { g.rt.Elected(partition, epoch) }
 
 // Resigned tells that another broker leads the partition in this epoch, or, with NoEpoch, that the replica was removed.
-func (g *Groups) Resigned(partition int32, epoch metadata.LeaderEpoch) {}
-
-// Join answers JoinGroup 0-9. host is the client's address as Kafka shows it: "/127.0.0.1".
-func (g *Groups) Join(ctx context.Context, req *kmsg.JoinGroupRequest, clientID, host string) *kmsg.JoinGroupResponse {
-	return nil
+func (g *Groups) Resigned(partition int32, epoch metadata.LeaderEpoch) {
+	g.rt.Resigned(partition, epoch)
 }
 
-// Sync answers SyncGroup 0-5.
-func (g *Groups) Sync(ctx context.Context, req *kmsg.SyncGroupRequest) *kmsg.SyncGroupResponse {
-	return nil
+// TxnCompleted tells that the marker of a producer's transaction is committed at this offset of a partition of
+// __consumer_offsets: the pending offsets become visible, or go. It must have returned before the answer to WriteTxnMarkers
+// is sent, or the producer's next transaction could begin earlier. It waits for a load in progress, which may not have seen
+// the marker. A partition that is no longer led here is not an error: its new coordinator reads the marker.
+// Kafka: GroupMetadataManager.scheduleHandleTxnCompletion.
+func (g *Groups) TxnCompleted(ctx context.Context, partition int32, producerID, marker int64, commit bool) error {
+	_, err := g.rt.CallLoaded(ctx, partition, func(s *group.Shard, now time.Time, t coordinator.Ticket) coordinator.Effects {
+		return s.EndTxn(now, t, producerID, marker, commit)
+	})
+	if err == kerr.NotCoordinator || err == kerr.CoordinatorNotAvailable {
+		return nil
+	}
+	return err
 }
 
-// Heartbeat answers Heartbeat 0-4.
-func (g *Groups) Heartbeat(ctx context.Context, req *kmsg.HeartbeatRequest) *kmsg.HeartbeatResponse {
-	return nil
+// call runs an operation on the shard of a group. id may be empty only where Kafka accepts that.
+func call[R any](
+	ctx context.Context, g *Groups, id string, op func(s *group.Shard, now time.Time, t coordinator.Ticket) coordinator.Effects,
+) (R, error) {
+	var none R
+	body, err := g.rt.Call(ctx, g.PartitionFor(id), op)
+	if err != nil {
+		return none, err
+	}
+	return body.(R), nil
 }
 
-// Leave answers LeaveGroup 0-5.
-func (g *Groups) Leave(ctx context.Context, req *kmsg.LeaveGroupRequest) *kmsg.LeaveGroupResponse {
-	return nil
-}
-
-// OffsetCommit answers OffsetCommit 0-9.
-func (g *Groups) OffsetCommit(ctx context.Context, req *kmsg.OffsetCommitRequest) *kmsg.OffsetCommitResponse {
-	return nil
-}
-
-// TxnOffsetCommit answers TxnOffsetCommit 0-4.
-func (g *Groups) TxnOffsetCommit(ctx context.Context, req *kmsg.TxnOffsetCommitRequest) *kmsg.TxnOffsetCommitResponse {
-	return nil
-}
-
-// TxnCompleted tells that a transaction marker of the producer was written to a partition of __consumer_offsets and has been
-// committed: the pending offsets become visible, or go.
-func (g *Groups) TxnCompleted(ctx context.Context, partition int32, producerID int64, commit bool) error {
-	return nil
-}
-
-// OffsetFetch answers OffsetFetch 0-9.
-func (g *Groups) OffsetFetch(ctx context.Context, req *kmsg.OffsetFetchRequest) *kmsg.OffsetFetchResponse {
-	return nil
-}
-
-// Describe answers DescribeGroups 0-5.
-func (g *Groups) Describe(ctx context.Context, req *kmsg.DescribeGroupsRequest) *kmsg.DescribeGroupsResponse {
-	return nil
-}
-
-// List answers ListGroups 0-5 with the groups that this broker coordinates.
-func (g *Groups) List(ctx context.Context, req *kmsg.ListGroupsRequest) *kmsg.ListGroupsResponse {
-	return nil
-}
-
-// Delete answers DeleteGroups 0-2.
-func (g *Groups) Delete(ctx context.Context, req *kmsg.DeleteGroupsRequest) *kmsg.DeleteGroupsResponse {
-	return nil
-}
-
-// OffsetDelete answers OffsetDelete 0.
-func (g *Groups) OffsetDelete(ctx context.Context, req *kmsg.OffsetDeleteRequest) *kmsg.OffsetDeleteResponse {
-	return nil
-}
+// gone reports whether an error only says that the caller has left.
+func gone(ctx context.Context, err error) bool { return err != nil && ctx.Err() != nil }
