@@ -29,3 +29,6 @@ func (e *Error) Unwrap() error { return e.Code }
 func Errorf(code *kerr.Error, format string, args ...any) error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
+
+// ClientMessage is the text that the answer carries.
+func (e *Error) ClientMessage() string { return e.Message }
