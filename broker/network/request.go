@@ -2,9 +2,9 @@ package network
 
 import (
 	"context"
-	"net"
 	"time"
 
+	"jackdaw/internal/assert"
 	"jackdaw/protocol"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -23,7 +23,7 @@ type HandlerFunc func(r *Request)
 func (f HandlerFunc) Handle(r *Request) { f(r) }
 
 // Request is a request in work. Record bytes in Body alias the frame, which is reused as soon as the request was answered
-// AND Handle has returned, or, after Unmute, as soon as Handle has returned.
+// AND Handle has returned, or, after Unmute, as soon as Handle has returned. Kafka: RequestChannel.Request.
 type Request struct {
 	protocol.Header
 	// Body is the decoded request, kmsg's type for Key, at Version.
@@ -34,43 +34,87 @@ type Request struct {
 	Received time.Time
 	// Conn is the connection it came on.
 	Conn *Conn
+
+	// The rest is guarded by Conn.mu.
+
+	state   requestState
+	unmuted bool
+	answer  answer
+	next    *Request // in the order of arrival
+}
+
+type requestState uint8
+
+const (
+	inWork  requestState = iota
+	ready                // answered; what there is to send waits for its turn
+	sent                 // written, or there was nothing to write
+	dropped              // the connection was closed first
+)
+
+// answer is what is sent for a request: buf, or parts, or nothing.
+type answer struct {
+	buf   *[]byte // from the server's pool, and returned to it
+	parts []protocol.Part
+	done  func()
 }
 
 // Context ends when the connection closes.
 func (r *Request) Context() context.Context { return r.Conn.ctx }
 
 // Respond answers with resp, at the version of the request. resp is encoded before Respond returns.
-func (r *Request) Respond(resp kmsg.Response) {}
-
-// RespondParts answers with parts (FetchWriter). done, if not nil, is called exactly once when the parts were sent or dropped
-// with the connection; they must stay as they are until then.
-func (r *Request) RespondParts(parts []protocol.Part, done func()) {}
-
-// NoResponse ends a request that has no answer: Produce with acks=0.
-func (r *Request) NoResponse() {}
-
-// Close closes the connection without an answer; err is logged (nil: not).
-func (r *Request) Close(err error) {}
-
-// Unmute lets the connection go on with the next request while this one is in work. Its answer keeps its place. Call it from Handle only.
-func (r *Request) Unmute() {}
-
-// Conn is a connection as handlers see it.
-type Conn struct {
-	ctx context.Context
+func (r *Request) Respond(resp kmsg.Response) {
+	buf := r.Conn.s.bufs.get()
+	*buf = protocol.AppendResponse((*buf)[:0], r.Header, resp)
+	r.finish(answer{buf: buf})
 }
 
-// Listener is the name of the listener the connection came in by.
-func (c *Conn) Listener() string { return "" }
+// RespondParts answers with parts, as a protocol.FetchWriter makes them: they are the whole response, size included.
+// They must stay as they are until done, if it is not nil, is called: exactly once, when they were sent or dropped with the connection.
+func (r *Request) RespondParts(parts []protocol.Part, done func()) {
+	r.finish(answer{parts: parts, done: done})
+}
 
-// ID names the connection as Kafka does: local address and port, remote address and port, index.
-func (c *Conn) ID() string { return "" }
+// NoResponse ends a request that has no answer: Produce with acks=0.
+func (r *Request) NoResponse() { r.finish(answer{}) }
 
-// RemoteAddr is the peer's address; RemoteHost is it as Kafka gives client hosts: "/127.0.0.1".
-func (c *Conn) RemoteAddr() net.Addr { return nil }
+// Close closes the connection without an answer to this request. err says why, for the log; nil is not logged.
+func (r *Request) Close(err error) {
+	if err != nil {
+		r.Conn.s.events.log(eventClosed, r.Conn, err)
+	}
+	r.Conn.close()
+	r.finish(answer{})
+}
 
-// RemoteHost is the peer's IP as Kafka writes client hosts: "/127.0.0.1".
-func (c *Conn) RemoteHost() string { return "" }
+// Unmute lets the connection go on with the next request while this one is in work, up to Options.MaxInFlight. Its answer
+// keeps its place in the order. It may be called from Handle only.
+func (r *Request) Unmute() {
+	c := r.Conn
+	c.mu.Lock()
+	first := !c.mu.writer
+	r.unmuted, c.mu.writer = true, true
+	c.mu.Unlock()
+	if first {
+		c.s.group.Go("network-writer", c.write)
+	}
+}
 
-// Principal is who the peer has proven to be: "User:ANONYMOUS" without authentication.
-func (c *Conn) Principal() string { return "User:ANONYMOUS" }
+// finish hands in the answer, and wakes who has to send it.
+func (r *Request) finish(a answer) {
+	c := r.Conn
+	c.mu.Lock()
+	again := r.state == ready || r.state == sent
+	late := r.state == dropped
+	if !again && !late {
+		r.state, r.answer = ready, a
+		if c.mu.head.state == ready && r != c.mu.current {
+			c.wakeLocked()
+		}
+	}
+	c.mu.Unlock()
+	assert.That(!again, "a request is answered once", "key", r.Key, "correlation", r.CorrelationID)
+	if again || late {
+		c.s.release(a)
+	}
+}

@@ -3,69 +3,253 @@ package network
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
+	"sync"
 	"time"
 
 	"jackdaw/internal/budget"
+	"jackdaw/internal/run"
 
 	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Defaults of Options. Kafka: SocketServerConfigs.
+const (
+	DefaultMaxRequestBytes = 100 << 20
+	DefaultIdleTimeout     = 10 * time.Minute
+	DefaultMaxInFlight     = 64
 )
 
 // ListenerConfig is one listener.
 type ListenerConfig struct {
 	// Name as in the configuration: PLAINTEXT, INTERNAL, ...
 	Name string
-	// Addr is host:port to bind, host empty for all, port 0 for any free one.
+	// Addr is host:port to bind, host empty for all addresses, port 0 for any free one.
 	Addr string
-	// MaxConns bounds the connections of this listener; 0 is no bound (max.connections of the listener).
+	// MaxConns bounds the connections of this listener; 0 is no bound. Kafka: listener.name.X.max.connections.
 	MaxConns int
-	// InterBroker marks the listener brokers use among themselves: the broker-wide bound never stops it.
+	// InterBroker marks the listener that brokers use among themselves: Options.MaxConns does not stop it.
 	InterBroker bool
+	// Wrap, if not nil, puts a protocol over each accepted connection, such as TLS. It must not block: handshakes belong into the first read.
+	Wrap func(net.Conn) net.Conn
 }
 
 // Options configure a Server.
 type Options struct {
 	Listeners []ListenerConfig
 	Handler   Handler
-	// MaxRequestBytes is socket.request.max.bytes; 0 is 100 MiB.
+	// MaxRequestBytes is socket.request.max.bytes; 0 is the default.
 	MaxRequestBytes int
-	// MaxConns is max.connections of the whole broker; 0 is no bound.
+	// MaxConns is max.connections, of all listeners but the inter-broker one together; 0 is no bound.
 	MaxConns int
-	// MaxConnsPerIP is max.connections.per.ip, with overrides by IP or host name; 0 in MaxConnsPerIP is no bound.
+	// MaxConnsPerIP is max.connections.per.ip, 0 for no bound; the overrides by IP or host name go before it.
 	MaxConnsPerIP          int
 	MaxConnsPerIPOverrides map[string]int
-	// IdleTimeout is connections.max.idle.ms; 0 is 10 minutes, below 0 never.
+	// IdleTimeout is connections.max.idle.ms; 0 is the default, below 0 is never.
 	IdleTimeout time.Duration
-	// MaxInFlight bounds the unmuted requests in work of one connection; 0 is 64.
+	// MaxInFlight bounds the unmuted requests in work of one connection; 0 is the default.
 	MaxInFlight int
 	// SendBuffer and ReceiveBuffer are socket.send.buffer.bytes and socket.receive.buffer.bytes; <= 0 leaves the system's.
 	SendBuffer, ReceiveBuffer int
-	// Backlog is not settable in Go: socket.listen.backlog.size is ignored.
-
-	// Budget bounds the bytes of requests in work; nil is unbounded.
+	// Budget bounds the bytes of requests in work; nil is no bound.
 	Budget  *budget.Budget
 	Logger  *slog.Logger
 	Metrics prometheus.Registerer
 }
 
-// Server accepts and serves connections. Kafka: SocketServer.
-type Server struct{}
+func (o *Options) setDefaults() {
+	if o.MaxRequestBytes == 0 {
+		o.MaxRequestBytes = DefaultMaxRequestBytes
+	}
+	if o.IdleTimeout == 0 {
+		o.IdleTimeout = DefaultIdleTimeout
+	}
+	if o.MaxInFlight == 0 {
+		o.MaxInFlight = DefaultMaxInFlight
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+}
+
+// Server accepts and serves connections. New, Start, Run and Close are called once each, in that order; Close and
+// StopAccepting may be called again. Kafka: SocketServer.
+type Server struct {
+	o         Options
+	listeners []*listener
+	limits    *limits
+	events    eventLog
+	m         *serverMetrics
+	frames    framePool
+	bufs      bufPool
+	group     *run.Group // set by Run before the first connection
+
+	mu struct {
+		sync.Mutex
+		conns map[*Conn]struct{}
+		next  int64
+		// stopping: no connection is added any more. empty is closed when the last one has gone after that.
+		stopping bool
+		empty    chan struct{}
+	}
+}
 
 // New returns a server that does nothing yet.
-func New(o Options) *Server { return &Server{} }
+func New(o Options) *Server {
+	o.setDefaults()
+	s := &Server{o: o, limits: newLimits(&o), m: newServerMetrics(o.Metrics)}
+	s.events.lg = o.Logger
+	s.mu.conns = make(map[*Conn]struct{})
+	s.mu.empty = make(chan struct{})
+	for _, l := range o.Listeners {
+		s.listeners = append(s.listeners, &listener{ListenerConfig: l, stopped: make(chan struct{})})
+	}
+	return s
+}
 
-// Start binds all listeners, so that their addresses are known; connections wait in the backlog until Run. The error names the listener.
-func (s *Server) Start() error { return errors.ErrUnsupported }
+// Start binds all listeners, so that their addresses are known; connections wait in the backlog until Run. The error names
+// the listener, and then none is bound.
+func (s *Server) Start() error {
+	for _, l := range s.listeners {
+		if err := l.bind(); err != nil {
+			s.StopAccepting()
+			return fmt.Errorf("listener %s at %s: %w", l.Name, l.Addr, err)
+		}
+	}
+	return nil
+}
 
 // Addr is the bound address of a listener, nil for an unknown one.
-func (s *Server) Addr(listener string) net.Addr { return nil }
+func (s *Server) Addr(name string) net.Addr {
+	for _, l := range s.listeners {
+		if l.Name == name && l.ln != nil {
+			return l.ln.Addr()
+		}
+	}
+	return nil
+}
 
-// Run accepts and serves until ctx ends or Close.
-func (s *Server) Run(ctx context.Context) error { return errors.ErrUnsupported }
+// Run accepts and serves until ctx ends or Close has finished. When ctx ends, all connections are closed at once.
+func (s *Server) Run(ctx context.Context) error {
+	if err := s.limits.resolve(ctx, s.o.MaxConnsPerIPOverrides); err != nil {
+		return fmt.Errorf("max.connections.per.ip.overrides: %w", err)
+	}
+	s.group = run.New(ctx, s.o.Logger)
+	for _, l := range s.listeners {
+		s.group.Go("network-acceptor-"+l.Name, func(ctx context.Context) error { return s.accept(ctx, l) })
+	}
+	if s.o.IdleTimeout > 0 {
+		s.group.Go("network-idle", s.sweep)
+	}
+	select {
+	case <-ctx.Done():
+	case <-s.mu.empty:
+	}
+	s.StopAccepting()
+	s.admitNoMore()
+	s.eachConn((*Conn).close)
+	s.group.Stop()
+	return s.group.Wait()
+}
 
 // StopAccepting closes the listeners; connections go on.
-func (s *Server) StopAccepting() {}
+func (s *Server) StopAccepting() {
+	for _, l := range s.listeners {
+		l.stop()
+	}
+}
 
-// Close stops accepting, reads no more requests, sends the answers of those in work until ctx ends, and closes all connections.
-func (s *Server) Close(ctx context.Context) error { return nil }
+// Close stops accepting, reads no more requests, sends the answers of those in work until ctx ends, and closes all
+// connections. The error is ctx's if some had to be cut off.
+func (s *Server) Close(ctx context.Context) error {
+	s.StopAccepting()
+	s.admitNoMore()
+	s.eachConn((*Conn).drain)
+	select {
+	case <-s.mu.empty:
+		return nil
+	case <-ctx.Done():
+	}
+	n := s.eachConn((*Conn).close)
+	return fmt.Errorf("%d connections had requests in work: %w", n, ctx.Err())
+}
+
+// eachConn calls f for all connections, without the lock, and tells how many there were.
+func (s *Server) eachConn(f func(*Conn)) int {
+	s.mu.Lock()
+	all := make([]*Conn, 0, len(s.mu.conns))
+	for c := range s.mu.conns {
+		all = append(all, c)
+	}
+	s.mu.Unlock()
+	for _, c := range all {
+		f(c)
+	}
+	return len(all)
+}
+
+// admit makes a connection of an accepted socket. ok is false when the server stops.
+func (s *Server) admit(l *listener, nc net.Conn) (c *Conn, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.stopping {
+		return nil, false
+	}
+	c = newConn(s, l, nc, s.mu.next)
+	s.mu.next++
+	s.mu.conns[c] = struct{}{}
+	s.m.connections.WithLabelValues(l.Name).Inc()
+	return c, true
+}
+
+// admitNoMore makes admit refuse, so that the connections there are, are all there will be.
+func (s *Server) admitNoMore() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.stopping = true
+	s.checkEmptyLocked()
+}
+
+// gone forgets a connection that has ended.
+func (s *Server) gone(c *Conn) {
+	s.limits.remove(c.listener, c.ip)
+	s.m.connections.WithLabelValues(c.listener.Name).Dec()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.mu.conns, c)
+	s.checkEmptyLocked()
+}
+
+func (s *Server) checkEmptyLocked() {
+	if s.mu.stopping && len(s.mu.conns) == 0 {
+		select {
+		case <-s.mu.empty:
+		default:
+			close(s.mu.empty)
+		}
+	}
+}
+
+// sweep closes idle connections.
+func (s *Server) sweep(ctx context.Context) error {
+	t := time.NewTicker(min(max(s.o.IdleTimeout/8, 10*time.Millisecond), time.Second))
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-t.C:
+			since := now.Add(-s.o.IdleTimeout)
+			s.eachConn(func(c *Conn) {
+				if c.idle(since) {
+					s.events.log(eventIdle, c, errIdle)
+					c.close()
+				}
+			})
+		}
+	}
+}
+
+var errIdle = errors.New("nothing sent or received for connections.max.idle.ms")

@@ -1,0 +1,105 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// acceptPause is how long an acceptor rests after a failure that is not its end, such as having no file descriptor left.
+const acceptPause = 100 * time.Millisecond
+
+// listener is one bound listener. Kafka: Acceptor.
+type listener struct {
+	ListenerConfig
+	ln      net.Listener
+	stopped chan struct{} // closed by stop
+	once    sync.Once
+}
+
+func (l *listener) bind() error {
+	ln, err := net.Listen("tcp", l.Addr) //nolint:noctx // binding does not block, but for a host name to resolve
+	l.ln = ln
+	return err
+}
+
+func (l *listener) stop() {
+	l.once.Do(func() {
+		close(l.stopped)
+		if l.ln != nil {
+			_ = l.ln.Close() // a listener has nothing to lose
+		}
+	})
+}
+
+// accept takes in connections until the listener is stopped.
+func (s *Server) accept(ctx context.Context, l *listener) error {
+	for {
+		if err := s.limits.waitRoom(ctx, l); err != nil {
+			return nil // stopped
+		}
+		nc, err := l.ln.Accept()
+		switch {
+		case err == nil:
+			s.welcome(l, nc)
+		case errors.Is(err, net.ErrClosed):
+			return nil
+		default:
+			s.events.log(eventAccept, nil, err)
+			if !pause(ctx, acceptPause) {
+				return nil
+			}
+		}
+	}
+}
+
+// welcome starts serving an accepted connection, or closes it if its address has too many.
+func (s *Server) welcome(l *listener, nc net.Conn) {
+	ip := addrIP(nc.RemoteAddr())
+	if most, ok := s.limits.add(l, ip); !ok {
+		s.m.rejected.Inc()
+		_ = nc.Close() // nothing was sent
+		s.events.log(eventPerIP, nil, fmt.Errorf("%s has %d connections already", ip, most))
+		return
+	}
+	s.tune(nc)
+	if l.Wrap != nil {
+		nc = l.Wrap(nc)
+	}
+	c, ok := s.admit(l, nc)
+	if !ok {
+		s.limits.remove(l, ip)
+		_ = nc.Close() // nothing was sent
+		return
+	}
+	s.group.Go("network-reader", c.serve)
+}
+
+// tune sets the socket's buffers. Failure is no reason to refuse a client: the system's buffers serve, too.
+func (s *Server) tune(nc net.Conn) {
+	tc, ok := nc.(*net.TCPConn)
+	if !ok {
+		return
+	}
+	if s.o.SendBuffer > 0 {
+		_ = tc.SetWriteBuffer(s.o.SendBuffer)
+	}
+	if s.o.ReceiveBuffer > 0 {
+		_ = tc.SetReadBuffer(s.o.ReceiveBuffer)
+	}
+}
+
+// pause waits; false says that ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

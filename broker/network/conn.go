@@ -1,0 +1,191 @@
+package network
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Conn is one connection. Its methods are safe for concurrent use. Kafka: KafkaChannel.
+type Conn struct {
+	s        *Server
+	listener *listener
+	nc       net.Conn
+	raw      syscall.RawConn // of a plain TCP connection, for sendfile; else nil
+	id       string
+	ip       netip.Addr
+	host     string
+	ctx      context.Context // ends with the connection
+	cancel   context.CancelFunc
+
+	// activeAt is the time of the last byte in or out, in nanoseconds since 1970.
+	activeAt atomic.Int64
+
+	principal atomic.Pointer[string]
+	client    atomic.Pointer[Client]
+
+	in  frameReader
+	out sender
+
+	// wakeReader and wakeWriter hold at most one token each.
+	wakeReader, wakeWriter chan struct{}
+
+	mu struct {
+		sync.Mutex
+		// head and tail are the requests that are not yet sent, in order of arrival.
+		head, tail *Request
+		queued     int
+		// current is the request that Handle is looking at: when that returns, the reader sends what is ready.
+		current *Request
+		// waiting: the reader waits for answers and can be woken to send them.
+		waiting bool
+		// reserving: the reader waits for memory.
+		reserving bool
+		// writing: someone is at the socket; only he may send, and he looks for more before he leaves.
+		writing bool
+		// writer: the writer goroutine has been started.
+		writer   bool
+		draining bool
+		closed   bool
+	}
+}
+
+// Client is what a client has told about its software (KIP-511).
+type Client struct{ Name, Version string }
+
+// anonymous is the principal of a connection without authentication. Kafka: KafkaPrincipal.ANONYMOUS.
+const anonymous = "User:ANONYMOUS"
+
+func newConn(s *Server, l *listener, nc net.Conn, index int64) *Conn {
+	c := &Conn{s: s, listener: l, nc: nc, wakeReader: make(chan struct{}, 1), wakeWriter: make(chan struct{}, 1)}
+	c.ctx, c.cancel = context.WithCancel(s.group.Context())
+	c.id = nc.LocalAddr().String() + "-" + nc.RemoteAddr().String() + "-" + strconv.FormatInt(index, 10)
+	c.ip = addrIP(nc.RemoteAddr())
+	c.host = "/" + c.ip.String()
+	if tc, ok := nc.(*net.TCPConn); ok {
+		if raw, err := tc.SyscallConn(); err == nil {
+			c.raw = raw
+		}
+	}
+	c.in.c, c.out.c = c, c
+	c.touch()
+	return c
+}
+
+// Listener is the name of the listener the connection came in by.
+func (c *Conn) Listener() string { return c.listener.Name }
+
+// InterBroker tells whether it came in by the listener brokers use among themselves.
+func (c *Conn) InterBroker() bool { return c.listener.InterBroker }
+
+// ID names the connection as Kafka does: local address, remote address, running number.
+func (c *Conn) ID() string { return c.id }
+
+// RemoteAddr is the peer's address.
+func (c *Conn) RemoteAddr() net.Addr { return c.nc.RemoteAddr() }
+
+// RemoteHost is the peer's IP as Kafka writes the hosts of clients: "/127.0.0.1".
+func (c *Conn) RemoteHost() string { return c.host }
+
+// Principal is who the peer has proven to be, "User:ANONYMOUS" without authentication.
+func (c *Conn) Principal() string {
+	if p := c.principal.Load(); p != nil {
+		return *p
+	}
+	return anonymous
+}
+
+// SetPrincipal is called by authentication.
+func (c *Conn) SetPrincipal(p string) { c.principal.Store(&p) }
+
+// Client is the client's software, as it said in ApiVersions; zero before that.
+func (c *Conn) Client() Client {
+	if p := c.client.Load(); p != nil {
+		return *p
+	}
+	return Client{}
+}
+
+// SetClient remembers the client's software from a valid ApiVersions request.
+func (c *Conn) SetClient(req *kmsg.ApiVersionsRequest) {
+	c.client.Store(&Client{Name: req.ClientSoftwareName, Version: req.ClientSoftwareVersion})
+}
+
+// touch notes that bytes have moved.
+func (c *Conn) touch() { c.activeAt.Store(time.Now().UnixNano()) }
+
+// idle tells whether nothing has moved since the given time, although the peer could have moved it: no request is in
+// work, or an answer is stuck in the socket.
+func (c *Conn) idle(since time.Time) bool {
+	if c.activeAt.Load() >= since.UnixNano() {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return (c.mu.queued == 0 || c.mu.writing) && !c.mu.reserving
+}
+
+// drain ends the connection as soon as its requests in work are answered.
+func (c *Conn) drain() {
+	c.mu.Lock()
+	c.mu.draining = true
+	c.signal(c.wakeReader)
+	c.mu.Unlock()
+	_ = c.nc.SetReadDeadline(time.Unix(1, 0)) // the reader stops waiting for a frame
+}
+
+func (c *Conn) isDraining() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.draining
+}
+
+// close ends the connection at once. What was answered and not sent is dropped.
+func (c *Conn) close() {
+	c.mu.Lock()
+	if c.mu.closed {
+		c.mu.Unlock()
+		return
+	}
+	c.mu.closed = true
+	var unsent []answer
+	for r := c.mu.head; r != nil; r = r.next {
+		if r.state == ready {
+			unsent = append(unsent, r.answer)
+		}
+		r.state, r.answer = dropped, answer{}
+	}
+	c.mu.head, c.mu.tail, c.mu.queued = nil, nil, 0
+	c.mu.Unlock()
+	c.cancel()
+	_ = c.nc.Close() // nothing is left to be told to the peer
+	for _, a := range unsent {
+		c.s.release(a)
+	}
+}
+
+// signal puts a token into one of the wake channels.
+func (c *Conn) signal(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+// wakeLocked wakes someone who can send.
+func (c *Conn) wakeLocked() {
+	switch {
+	case c.mu.writing: // he looks again before he leaves
+	case c.mu.waiting:
+		c.signal(c.wakeReader)
+	default:
+		c.signal(c.wakeWriter)
+	}
+}

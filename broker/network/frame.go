@@ -1,0 +1,174 @@
+package network
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+const (
+	// readBufferSize is the buffer of each connection in bytes: frames that fit cost one system call, and no more memory.
+	readBufferSize = 8 << 10
+	// provenStep is how many bytes of a larger frame must have come before memory for more of it is taken. Memory grows
+	// by growth after that.
+	provenStep = smallFrame
+	growth     = 4
+)
+
+// sizeError is a frame size that is not allowed. Kafka: InvalidReceiveException.
+type sizeError struct{ size, limit int }
+
+func (e *sizeError) Error() string {
+	if e.size > 0 {
+		return fmt.Sprintf("invalid receive (size = %d larger than %d)", e.size, e.limit)
+	}
+	return fmt.Sprintf("invalid receive (size = %d)", e.size)
+}
+
+// frameReader reads the frames of one connection. Small ones are not copied out of its buffer, larger ones are read
+// straight into a pooled frame.
+type frameReader struct {
+	c        *Conn
+	buf      []byte
+	r, w     int
+	big      *[]byte // pooled memory of the frame in work
+	reserved int64   // bytes of the budget
+}
+
+// next reads a frame, without its size. It is good until release.
+func (f *frameReader) next() ([]byte, error) {
+	if f.buf == nil {
+		f.buf = make([]byte, readBufferSize)
+	}
+	if err := f.need(4); err != nil {
+		return nil, err
+	}
+	size, limit := int(int32(binary.BigEndian.Uint32(f.buf[f.r:]))), f.c.s.o.MaxRequestBytes
+	if size <= 0 || size > limit {
+		return nil, &sizeError{size: size, limit: limit}
+	}
+	if err := f.reserve(int64(min(size, provenStep))); err != nil {
+		return nil, err
+	}
+	if size+4 > len(f.buf) {
+		return f.large(size)
+	}
+	if err := f.need(size + 4); err != nil {
+		return nil, err
+	}
+	p := f.buf[f.r+4 : f.r+4+size : f.r+4+size]
+	f.r += size + 4
+	return p, nil
+}
+
+// need reads until n bytes are in the buffer; n must fit.
+func (f *frameReader) need(n int) error {
+	if f.r == f.w {
+		f.r, f.w = 0, 0
+	}
+	if f.r+n > len(f.buf) {
+		f.w = copy(f.buf, f.buf[f.r:f.w])
+		f.r = 0
+	}
+	for f.w-f.r < n {
+		m, err := f.c.nc.Read(f.buf[f.w:])
+		f.w += m
+		if m > 0 {
+			f.c.touch()
+			continue
+		}
+		if err != nil {
+			return f.partial(err)
+		}
+	}
+	return nil
+}
+
+// partial tells an end within a frame from one between frames.
+func (f *frameReader) partial(err error) error {
+	if err == io.EOF && f.w > f.r {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// large reads a frame that does not fit the buffer. What has come already is copied, the rest is read in place.
+func (f *frameReader) large(size int) ([]byte, error) {
+	f.big = f.c.s.frames.get(min(size, provenStep))
+	have := copy((*f.big)[:min(size, cap(*f.big))], f.buf[f.r+4:f.w])
+	f.r, f.w = 0, 0
+	for {
+		step := min(size, cap(*f.big))
+		for have < step {
+			m, err := f.c.nc.Read((*f.big)[have:step])
+			have += m
+			if m > 0 {
+				f.c.touch()
+			} else if err != nil {
+				if err == io.EOF {
+					err = io.ErrUnexpectedEOF
+				}
+				return nil, err
+			}
+		}
+		if have == size {
+			return (*f.big)[:size:size], nil
+		}
+		if err := f.grow(have, size); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// grow takes more memory for a frame of which have bytes have come.
+func (f *frameReader) grow(have, size int) error {
+	if err := f.reserve(int64(size)); err != nil {
+		return err
+	}
+	next := f.c.s.frames.get(min(size, have*growth))
+	copy((*next)[:have], (*f.big)[:have])
+	f.c.s.frames.put(f.big)
+	f.big = next
+	return nil
+}
+
+// reserve makes the reservation n bytes, if it is less. It gives back the old one before it waits for the new: otherwise
+// connections that all wait for more could keep each other waiting for ever.
+func (f *frameReader) reserve(n int64) error {
+	b := f.c.s.o.Budget
+	if b == nil || n <= f.reserved {
+		return nil
+	}
+	if f.reserved > 0 {
+		b.Release(f.reserved)
+		f.reserved = 0
+	}
+	if !b.TryReserve(n) {
+		f.c.setReserving(true)
+		err := b.Reserve(f.c.ctx, n)
+		f.c.setReserving(false)
+		if err != nil {
+			return err
+		}
+	}
+	f.reserved = n
+	return nil
+}
+
+// release gives back what the last frame has taken.
+func (f *frameReader) release() {
+	if f.big != nil {
+		f.c.s.frames.put(f.big)
+		f.big = nil
+	}
+	if f.reserved > 0 {
+		f.c.s.o.Budget.Release(f.reserved)
+		f.reserved = 0
+	}
+}
+
+func (c *Conn) setReserving(on bool) {
+	c.mu.Lock()
+	c.mu.reserving = on
+	c.mu.Unlock()
+}
