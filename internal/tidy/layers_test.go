@@ -1,0 +1,155 @@
+package tidy
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// room is one package and the packages of this module that it may import.
+type room struct {
+	name string
+	// pure packages have no I/O, no goroutine, no clock, no lock and no logger: see pure_test.go.
+	pure  bool
+	level int
+	may   []string
+}
+
+// rooms is the plan of the house, from the ground up. Beside its list, every room may import the foundation. An arrow
+// that is not listed is refused, also one that points downwards; arrows never point up.
+var rooms = []room{
+	{name: "internal/assert"},
+	{name: "internal/vfs"},
+	{name: "internal/purgatory"},
+	{name: "internal/budget"},
+	{name: "internal/run"},
+	{name: "internal/metrics"},
+	{name: "metadata", pure: true},
+	{name: "protocol/record", pure: true},
+	{name: "protocol"},
+
+	{name: "log/index", level: 1, may: []string{"internal/vfs"}},
+	{name: "log/epoch", level: 1, may: []string{"internal/vfs"}},
+	{name: "log/checkpoint", level: 1, may: []string{"internal/vfs"}},
+	{name: "log/producer", level: 1, may: []string{"internal/vfs", "protocol/record"}},
+	{name: "replication/isr", pure: true, level: 1},
+	{name: "controller/state", pure: true, level: 1},
+	{name: "zkstore/znode", pure: true, level: 1},
+	{name: "zkstore/zktree", pure: true, level: 1},
+	{name: "config", level: 1},
+	{name: "coordinator", level: 1, may: []string{"internal/run", "internal/metrics", "protocol/record"}},
+
+	{name: "log", level: 2, may: []string{
+		"internal/vfs", "internal/run", "internal/metrics", "protocol", "protocol/record", "log/index", "log/epoch", "log/checkpoint", "log/producer",
+	}},
+	{name: "zkstore", level: 2, may: []string{"internal/run", "internal/metrics", "zkstore/znode"}},
+	{name: "zkstore/zkserver", level: 2, may: []string{"internal/run", "internal/vfs", "internal/metrics", "zkstore/zktree"}},
+	{name: "peer", level: 2, may: []string{"internal/run", "internal/metrics", "protocol"}},
+	{name: "coordinator/group", pure: true, level: 2, may: []string{"coordinator", "protocol/record"}},
+
+	{name: "replication", level: 3, may: []string{
+		"internal/run", "internal/metrics", "internal/purgatory", "protocol", "protocol/record", "log", "replication/isr",
+	}},
+	{name: "controller", level: 3, may: []string{
+		"internal/run", "internal/metrics", "protocol", "peer", "controller/state", "zkstore", "zkstore/znode",
+	}},
+	{name: "coordinator/service", level: 3, may: []string{
+		"internal/run", "internal/metrics", "protocol", "protocol/record", "coordinator", "coordinator/group",
+	}},
+
+	{name: "broker/network", level: 4, may: []string{"internal/run", "internal/metrics", "internal/budget", "protocol"}},
+	{name: "broker", level: 5, may: []string{
+		"internal/vfs", "internal/run", "internal/metrics", "internal/budget", "internal/purgatory", "protocol", "protocol/record",
+		"config", "log", "log/checkpoint", "zkstore", "zkstore/znode", "zkstore/zkserver", "peer", "replication", "controller",
+		"controller/state", "coordinator", "coordinator/group", "coordinator/service", "broker/network",
+	}},
+
+	{name: "cmd/jackdaw", level: 6, may: []string{
+		"internal/vfs", "internal/run", "internal/metrics", "config", "log", "controller/state", "zkstore/zkserver", "broker",
+	}},
+	{name: "internal/tidy", level: 6, may: []string{"protocol", "config"}},
+
+	// They talk to binaries and see nothing of the house.
+	{name: "compat-tests/wire"},
+	{name: "compat-tests/cluster", may: []string{"compat-tests/wire"}},
+	{name: "compat-tests", may: []string{"compat-tests/wire", "compat-tests/cluster"}},
+}
+
+// foundation is open to every room but the outsiders in compat-tests.
+var foundation = []string{"internal/assert", "metadata"}
+
+func findRoom(name string) (room, bool) {
+	i := slices.IndexFunc(rooms, func(r room) bool { return r.name == name })
+	if i < 0 {
+		return room{}, false
+	}
+	return rooms[i], true
+}
+
+func TestLayers_EveryImport_IsInThePlan(t *testing.T) {
+	tr := load(t)
+	for _, f := range tr.files {
+		if f.dir == "." {
+			t.Errorf("%s: no Go code at the top", f.path)
+			continue
+		}
+		r, ok := findRoom(f.dir)
+		if !ok {
+			t.Errorf("%s: package %s is not in the plan of internal/tidy", f.path, f.dir)
+			continue
+		}
+		if f.test {
+			continue // tests may reach for helpers; what ships may not
+		}
+		for _, path := range f.imports() {
+			to, ours := strings.CutPrefix(path, module+"/")
+			if ours && !r.allows(to) {
+				t.Errorf("%s: %s may not import %s", f.path, f.dir, to)
+			}
+		}
+	}
+}
+
+func (r room) allows(to string) bool {
+	if slices.Contains(r.may, to) {
+		return true
+	}
+	return slices.Contains(foundation, to) && !strings.HasPrefix(r.name, "compat-tests") && !slices.Contains([]string{"internal/assert"}, r.name)
+}
+
+func TestLayers_ThePlan_HasNoArrowUpwards(t *testing.T) {
+	for i, r := range rooms {
+		for _, to := range r.may {
+			j := slices.IndexFunc(rooms, func(o room) bool { return o.name == to })
+			switch {
+			case j < 0:
+				t.Errorf("%s: no such room %s", r.name, to)
+			case rooms[j].level > r.level:
+				t.Errorf("%s (level %d) -> %s (level %d)", r.name, r.level, to, rooms[j].level)
+			case rooms[j].level == r.level && j > i && !strings.HasPrefix(r.name, "compat-tests"):
+				t.Errorf("%s -> %s: on one level an arrow needs the order of the list", r.name, to)
+			}
+		}
+	}
+}
+
+// The sentences of the design that must outlive any change of the plan.
+func TestLayers_Forbidden_StaysForbidden(t *testing.T) {
+	for _, no := range [][2]string{
+		{"log", "replication"}, {"replication", "zkstore"}, {"replication", "controller"}, {"replication", "peer"},
+		{"coordinator", "replication"}, {"coordinator/service", "replication"}, {"controller", "log"}, {"controller", "replication"},
+		{"protocol", "protocol/record"}, {"protocol", "log"},
+	} {
+		if r, _ := findRoom(no[0]); slices.Contains(r.may, no[1]) {
+			t.Errorf("%s -> %s", no[0], no[1])
+		}
+	}
+	for _, r := range rooms {
+		if slices.Contains(r.may, "broker") && r.name != "cmd/jackdaw" {
+			t.Errorf("%s -> broker", r.name)
+		}
+		if slices.Contains(r.may, "config") && !slices.Contains([]string{"broker", "cmd/jackdaw", "internal/tidy"}, r.name) {
+			t.Errorf("%s -> config", r.name)
+		}
+	}
+}
