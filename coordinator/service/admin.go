@@ -55,6 +55,7 @@ const classicType = "classic"
 func (g *Groups) List(ctx context.Context, req *kmsg.ListGroupsRequest) *kmsg.ListGroupsResponse {
 	resp := req.ResponseKind().(*kmsg.ListGroupsResponse)
 	resp.Groups = []kmsg.ListGroupsResponseGroup{}
+	states := slices.Clone(req.StatesFilter)
 	partitions, loading := g.rt.Active()
 	if loading {
 		resp.ErrorCode = protocol.ErrorCode(kerr.CoordinatorLoadInProgress)
@@ -65,7 +66,7 @@ func (g *Groups) List(ctx context.Context, req *kmsg.ListGroupsRequest) *kmsg.Li
 	}
 	for _, p := range partitions {
 		body, err := g.rt.Call(ctx, p, func(s *group.Shard, now time.Time, t coordinator.Ticket) coordinator.Effects {
-			return s.List(now, t, req.StatesFilter)
+			return s.List(now, t, states)
 		})
 		if gone(ctx, err) {
 			return nil
