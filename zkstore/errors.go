@@ -21,6 +21,8 @@ var (
 	ErrConnectionLoss = errors.New("connection to zookeeper lost")
 	// ErrControllerMoved means that another controller was elected since; nothing was changed.
 	ErrControllerMoved = errors.New("controller moved to another broker")
+	// ErrTooLarge means that a request is longer than ZooKeeper takes (jute.maxbuffer).
+	ErrTooLarge = errors.New("request is larger than jute.maxbuffer")
 	// ErrRolledBack is the result of an operation of a multi that failed because of another one.
 	ErrRolledBack = errors.New("another operation of the transaction failed")
 )

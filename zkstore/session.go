@@ -2,182 +2,207 @@ package zkstore
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
 
-	"jackdaw/metadata"
-	"jackdaw/zkstore/znode"
+	"github.com/go-zookeeper/zk"
+
+	"jackdaw/internal/run"
 )
 
 // Session is one ZooKeeper session. Its methods may be called from any goroutine; after Done they fail with
 // ErrSessionExpired.
-type Session struct{ id int64 }
+type Session struct {
+	c  *Client
+	lg *slog.Logger
+	// ctx ends with the session; its cause is ErrSessionExpired.
+	ctx    context.Context //nolint:containedctx // the session is the lifetime
+	cancel context.CancelCauseFunc
+	conn   *zk.Conn
+	link   *link
+	// id is 0 until the session is established.
+	id atomic.Int64
+	// established is closed by the first event of a session.
+	established chan struct{}
+	// gone is closed by the library when its goroutines have ended.
+	gone    <-chan zk.Event
+	closing *run.Group
+	// calls are the operations under way.
+	calls   *run.Group
+	watches watchTable
+}
 
 // ID is the session id that ZooKeeper gave, the owner of the session's ephemeral nodes.
-func (s *Session) ID() int64 { return s.id }
+func (s *Session) ID() int64 { return s.id.Load() }
+
+// String gives the id as ZooKeeper logs it.
+func (s *Session) String() string { return fmt.Sprintf("0x%x", s.id.Load()) }
 
 // Done is closed when the session is over.
-func (s *Session) Done() <-chan struct{} { return nil }
+func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
 
 // Connected reports whether there is a connection that carries the session right now.
-func (s *Session) Connected() bool { return false }
+func (s *Session) Connected() bool { return s.conn.State() == zk.StateHasSession }
 
-func (s *Session) Get(ctx context.Context, path string) ([]byte, Stat, error) { panic("todo") }
-func (s *Session) GetW(ctx context.Context, path string) ([]byte, Stat, <-chan Event, error) {
-	panic("todo")
-}
-func (s *Session) Exists(ctx context.Context, path string) (bool, Stat, error) { panic("todo") }
-func (s *Session) ExistsW(ctx context.Context, path string) (bool, Stat, <-chan Event, error) {
-	panic("todo")
-}
-func (s *Session) Children(ctx context.Context, path string) ([]string, Stat, error) { panic("todo") }
-func (s *Session) ChildrenW(ctx context.Context, path string) ([]string, Stat, <-chan Event, error) {
-	panic("todo")
-}
-func (s *Session) Create(ctx context.Context, path string, data []byte, mode Mode) (string, error) {
-	panic("todo")
-}
-func (s *Session) Set(ctx context.Context, path string, data []byte, version int32) (Stat, error) {
-	panic("todo")
-}
-func (s *Session) Delete(ctx context.Context, path string, version int32) error     { panic("todo") }
-func (s *Session) Multi(ctx context.Context, ops ...Op) ([]OpResult, error)         { panic("todo") }
-func (s *Session) Sync(ctx context.Context, path string) error                      { panic("todo") }
-func (s *Session) GetMany(ctx context.Context, paths []string) ([]GetResult, error) { panic("todo") }
-func (s *Session) GetManyW(ctx context.Context, paths []string) ([]GetResult, error) {
-	panic("todo") // watches fire OnEvent callbacks
-}
-
-// DoMany runs each group as one Multi, pipelined; results[i] belongs to groups[i].
-func (s *Session) DoMany(ctx context.Context, groups [][]Op) ([]GroupResult, error) { panic("todo") }
-
-// GroupResult is the result of one group of DoMany.
-type GroupResult struct {
-	Ops []OpResult
-	Err error
+// open connects until there is a session; it fails only when ctx ends or the chroot cannot be made.
+// One zk.Conn serves one session: the library would silently open another when a session expires.
+func (c *Client) open(ctx context.Context, closing *run.Group) (*Session, error) {
+	s := &Session{c: c, lg: c.lg, established: make(chan struct{}), closing: closing}
+	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	s.calls = run.New(context.WithoutCancel(ctx), nil)
+	s.watches.init()
+	s.link = newLink(s.ctx, c)
+	conn, gone, err := zk.Connect(c.cfg.Servers, c.cfg.SessionTimeout,
+		zk.WithDialer(s.link.dial), zk.WithHostProvider(s.link), zk.WithEventCallback(s.onEvent),
+		zk.WithLogger(debugLogger{c.lg}), zk.WithLogInfo(false))
+	if err != nil {
+		return nil, fmt.Errorf("zookeeper: %w", err)
+	}
+	s.conn, s.gone = conn, gone
+	select {
+	case <-s.established:
+	case <-ctx.Done():
+		s.end(ErrSessionExpired)
+		s.close()
+		return nil, fmt.Errorf("zookeeper: %w", context.Cause(ctx))
+	}
+	s.id.Store(conn.SessionID())
+	c.lg.Info("zookeeper session established", "session", s, "server", conn.Server(), "timeout", s.link.timeout())
+	if err := s.ensureChroot(s.ctx); err != nil && s.ctx.Err() == nil {
+		s.end(ErrSessionExpired)
+		s.close()
+		return nil, err
+	}
+	return s, nil
 }
 
-// OnEvent calls f for every watch event of the session, for each Reconnected and for SessionOver; f must not block.
-func (s *Session) OnEvent(f func(Event)) (remove func()) { panic("todo") }
-
-// WatchChildren calls f with the children (unsorted) now and after each change, until ctx or the session ends.
-// A missing node is reported as no children.
-func (s *Session) WatchChildren(ctx context.Context, path string, f func(children []string)) error {
-	panic("todo")
+// ensureChroot creates the chroot when it is not there. Its parents need not be readable when it is.
+func (s *Session) ensureChroot(ctx context.Context) error {
+	root := s.c.cfg.Chroot
+	if root == "" {
+		return nil
+	}
+	if _, _, err := s.Get(ctx, "/"); err == nil {
+		return nil
+	} else if !errors.Is(err, ErrNoNode) {
+		return fmt.Errorf("zookeeper chroot %s: %w", root, err)
+	}
+	for i := 1; i <= len(root); i++ {
+		if i < len(root) && root[i] != '/' {
+			continue
+		}
+		if err := s.createAbs(ctx, root[:i]); err != nil && !errors.Is(err, ErrNodeExists) {
+			return fmt.Errorf("zookeeper chroot %s: create %s: %w", root, root[:i], err)
+		}
+	}
+	return nil
 }
 
-// WatchData calls f with the data now and after each change; exists is false while there is no node.
-func (s *Session) WatchData(ctx context.Context, path string, f func(data []byte, st Stat, exists bool)) error {
-	panic("todo")
+// onEvent is called by the goroutines of the library and must not block.
+func (s *Session) onEvent(e zk.Event) {
+	switch {
+	case e.Type == zk.EventSession && e.State == zk.StateHasSession:
+		s.hasSession()
+	case e.Type == zk.EventSession && e.State == zk.StateExpired:
+		s.lg.Warn("zookeeper session expired", "session", s)
+		s.end(ErrSessionExpired)
+	case e.Type == zk.EventSession && e.State == zk.StateDisconnected:
+		s.link.lost(s.ctx.Err() == nil)
+	case e.Type >= zk.EventNodeCreated && e.Type <= zk.EventNodeChildrenChanged:
+		path, ok := s.relative(e.Path)
+		if ok {
+			s.watches.fire(Event{Type: EventType(e.Type), Path: path})
+		}
+	}
 }
 
-// WatchConfigChanges calls f for each new notification below /config/changes, and purges old ones.
-func (s *Session) WatchConfigChanges(ctx context.Context, f func(entityType, entityName string)) error {
-	panic("todo")
+// hasSession is called on every connection that carries the session.
+func (s *Session) hasSession() {
+	s.link.found()
+	select {
+	case <-s.established:
+		s.watches.fireAll(Event{Type: Reconnected})
+	default:
+		close(s.established)
+	}
 }
 
-func (s *Session) EnsurePersistentPaths(ctx context.Context) error { panic("todo") }
-
-// ClusterID returns the id in /cluster/id, which it makes when there is none.
-func (s *Session) ClusterID(ctx context.Context) (string, error) { panic("todo") }
-func (s *Session) GenerateBrokerID(ctx context.Context, reservedMax int32) (metadata.BrokerID, error) {
-	panic("todo")
+// end marks the session as over. What is under way ends at once.
+func (s *Session) end(cause error) {
+	s.cancel(cause)
+	s.link.cut()
+	s.watches.fireAll(Event{Type: SessionOver})
 }
 
-// RegisterBroker creates /brokers/ids/N and returns its czxid, the broker epoch.
-func (s *Session) RegisterBroker(ctx context.Context, info znode.BrokerInfo) (epoch int64, err error) {
-	panic("todo")
+// waitOver returns when the session is over: ZooKeeper said so, nothing was heard of it for the session timeout, or the
+// client is closed.
+func (s *Session) waitOver(ctx context.Context) {
+	timer := time.NewTimer(s.link.timeout())
+	defer timer.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		left := s.link.left(time.Now())
+		if left <= 0 {
+			s.lg.Warn("zookeeper session taken as expired: no answer for its timeout", "session", s, "timeout", s.link.timeout())
+			return
+		}
+		timer.Reset(left)
+	}
 }
 
-// UpdateBroker rewrites the registration of this session (listeners changed).
-func (s *Session) UpdateBroker(ctx context.Context, info znode.BrokerInfo) error { panic("todo") }
-
-// LiveBrokers returns the registered brokers; Epoch is filled.
-func (s *Session) LiveBrokers(ctx context.Context) (map[metadata.BrokerID]znode.BrokerInfo, error) {
-	panic("todo")
+// close ends the connection, after the session was closed at the server if it can be reached. It waits only for a good
+// connection; the rest of the library's goroutines end on their own, and Client.Close waits for them.
+func (s *Session) close() {
+	done := make(chan struct{})
+	s.closing.Go("zk-close", func(context.Context) error {
+		s.conn.Close()
+		s.link.drop()
+		for range s.gone { //nolint:revive // drained until closed
+		}
+		s.calls.Stop()
+		close(done)
+		return nil
+	})
+	if s.link.isGood() {
+		<-done
+	}
 }
 
-// Election is the right to write as controller. Kafka: the controller epoch and its zkVersion.
-type Election struct {
-	// Epoch is the controller epoch.
-	Epoch int32
-	// EpochZKVersion is the ZooKeeper version of /controller_epoch after the election.
-	EpochZKVersion int32
+// abs gives the path at the server.
+func (s *Session) abs(path string) string {
+	root := s.c.cfg.Chroot
+	if root == "" {
+		return path
+	}
+	if path == "/" {
+		return root
+	}
+	return root + path
 }
 
-// ElectController tries to become controller. When another one is, won is false and current names it.
-func (s *Session) ElectController(ctx context.Context, id metadata.BrokerID) (e Election, won bool, current metadata.BrokerID, err error) {
-	panic("todo")
+// relative undoes abs.
+func (s *Session) relative(path string) (string, bool) {
+	rest, ok := strings.CutPrefix(path, s.c.cfg.Chroot)
+	if rest == "" {
+		rest = "/"
+	}
+	return rest, ok
 }
 
-// CurrentController returns who is controller, metadata.NoBroker when nobody is.
-func (s *Session) CurrentController(ctx context.Context) (metadata.BrokerID, error) { panic("todo") }
+// debugLogger takes what the library says; what matters is logged by the session itself.
+type debugLogger struct{ lg *slog.Logger }
 
-// Resign deletes /controller if this session owns it and the election still holds.
-func (s *Session) Resign(ctx context.Context, e Election) error { panic("todo") }
-
-// Topics returns the names of all topics, unsorted.
-func (s *Session) Topics(ctx context.Context) ([]string, error) { panic("todo") }
-
-// TopicNode is a topic assignment and the ZooKeeper version of its node.
-type TopicNode struct {
-	znode.TopicAssignment
-	Version int32
+// Printf implements zk.Logger.
+func (l debugLogger) Printf(format string, args ...any) {
+	l.lg.Debug("zookeeper library", "text", fmt.Sprintf(format, args...))
 }
-
-// TopicAssignments reads the topics that exist among names. With watch, a data watch is left on each (see OnEvent).
-func (s *Session) TopicAssignments(ctx context.Context, names []string, watch bool) (map[string]TopicNode, error) {
-	panic("todo")
-}
-
-// PartitionStates reads the states that exist among tps; PartitionEpoch is the version of the node.
-func (s *Session) PartitionStates(ctx context.Context, tps []metadata.TopicPartition) (map[metadata.TopicPartition]metadata.LeaderAndISR, error) {
-	panic("todo")
-}
-
-// CreateTopic writes /config/topics/T and then /brokers/topics/T; ErrNodeExists when the topic exists.
-func (s *Session) CreateTopic(ctx context.Context, name string, a znode.TopicAssignment, config map[string]string) error {
-	panic("todo")
-}
-
-// RequestTopicDeletion creates /admin/delete_topics/T; ErrNodeExists when it is asked already.
-func (s *Session) RequestTopicDeletion(ctx context.Context, topic string) error { panic("todo") }
-
-// TopicDeletions lists the topics below /admin/delete_topics.
-func (s *Session) TopicDeletions(ctx context.Context) ([]string, error) { panic("todo") }
-
-// TopicConfigs reads the configurations of topics; a topic without one has an empty map.
-func (s *Session) TopicConfigs(ctx context.Context, names []string) (map[string]map[string]string, error) {
-	panic("todo")
-}
-
-// EntityConfig reads one configuration; empty when there is no node.
-func (s *Session) EntityConfig(ctx context.Context, entityType, name string) (map[string]string, error) {
-	panic("todo")
-}
-
-// EntityConfigs reads all configurations of a type.
-func (s *Session) EntityConfigs(ctx context.Context, entityType string) (map[string]map[string]string, error) {
-	panic("todo")
-}
-
-// SetEntityConfig writes a whole configuration and then the change notification.
-func (s *Session) SetEntityConfig(ctx context.Context, entityType, name string, config map[string]string) error {
-	panic("todo")
-}
-
-// AddPartitions rewrites the topic assignment without the controller check, as Kafka does for CreatePartitions.
-func (s *Session) AddPartitions(ctx context.Context, topic string, a znode.TopicAssignment) error {
-	panic("todo")
-}
-
-// AllocateProducerIDs reserves the next block of ids for a broker: ids first to first+count-1.
-func (s *Session) AllocateProducerIDs(ctx context.Context, broker metadata.BrokerID) (first int64, count int32, err error) {
-	panic("todo")
-}
-
-// NotifyLogDirFailure tells the controller that this broker lost a log directory.
-func (s *Session) NotifyLogDirFailure(ctx context.Context, broker metadata.BrokerID) error {
-	panic("todo")
-}
-
-// EnsureFeature creates /feature when it is not there.
-func (s *Session) EnsureFeature(ctx context.Context) error { panic("todo") }
