@@ -20,8 +20,8 @@ const (
 // AppendOptions qualifies AppendAsLeader.
 type AppendOptions struct {
 	Origin Origin
-	// AllowZstd is false for Produce versions below 7, which may not carry zstd. Only looked at for Origin Client.
-	AllowZstd bool
+	// RefuseZstd is set for Produce versions below 7, which may not carry zstd.
+	RefuseZstd bool
 }
 
 // RecordError names one bad record of a refused batch. Kafka: ProduceResponse.RecordError.

@@ -181,5 +181,8 @@ func (x *Offset) Rename(path string) error { return x.t.rename(path) }
 // Moved tells that the directory of the file was renamed.
 func (x *Offset) Moved(dir string) { x.t.moved(dir) }
 
+// Idle closes the descriptor until it is needed again.
+func (x *Offset) Idle() error { return x.t.idle() }
+
 // Close gives up the file without sealing it.
 func (x *Offset) Close() error { return x.t.close() }

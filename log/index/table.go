@@ -232,6 +232,13 @@ func (t *table) releaseLocked() error {
 	return f.Close()
 }
 
+// idle closes the descriptor until it is needed again.
+func (t *table) idle() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.releaseLocked()
+}
+
 // sync writes the tail and makes the file durable.
 func (t *table) sync() error {
 	t.mu.Lock()
@@ -241,6 +248,9 @@ func (t *table) sync() error {
 	}
 	if err := t.writeTailLocked(); err != nil {
 		return err
+	}
+	if t.mu.f == nil {
+		defer t.releaseLocked() //nolint:errcheck // opened only to be synced
 	}
 	f, err := t.fileLocked()
 	if err != nil {

@@ -155,5 +155,8 @@ func (x *Time) Rename(path string) error { return x.t.rename(path) }
 // Moved tells that the directory of the file was renamed.
 func (x *Time) Moved(dir string) { x.t.moved(dir) }
 
+// Idle closes the descriptor until it is needed again.
+func (x *Time) Idle() error { return x.t.idle() }
+
 // Close gives up the file without sealing it.
 func (x *Time) Close() error { return x.t.close() }

@@ -1,0 +1,245 @@
+package log
+
+import (
+	"errors"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"jackdaw/protocol/record"
+)
+
+// TruncateTo drops the records at and above offset, and reports whether there were any. A batch that has a record there
+// goes as a whole, and the log then ends where that batch began. Kafka: UnifiedLog.truncateTo.
+//
+// Differs from Kafka: there the log would end at offset, with a hole before it.
+func (l *Log) TruncateTo(offset int64) (truncated bool, err error) {
+	if offset < 0 {
+		return false, l.errorf(kerr.OffsetOutOfRange, "truncate to %d", offset)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.usable(); err != nil {
+		return false, err
+	}
+	if offset >= l.end.Load() {
+		// An epoch may begin at the end without a record, and conflict with what the leader sends next.
+		if err := l.epochs.TruncateFromEnd(offset); err != nil {
+			return false, l.failed("write leader epochs", err)
+		}
+		return false, nil
+	}
+	if offset < (*l.segs.Load())[0].base {
+		return true, l.restartLocked(offset)
+	}
+	return true, l.truncateLocked(offset)
+}
+
+// truncateLocked cuts inside the present segments.
+func (l *Log) truncateLocked(offset int64) error {
+	l.mu.cuts++
+	l.ends.clear()
+	list := *l.segs.Load()
+	i := list.floor(offset)
+	end, err := l.cutSegment(list[i], offset)
+	if err != nil {
+		return l.failed("truncate", err)
+	}
+	kept := append(segments{}, list[:i+1]...)
+	l.publishEnd(end)
+	l.segs.Store(&kept)
+	for _, s := range list[i+1:] {
+		if err := l.dropSegmentLocked(s); err != nil {
+			return err
+		}
+	}
+	if err := l.epochs.TruncateFromEnd(end); err != nil {
+		return l.failed("write leader epochs", err)
+	}
+	if err := l.reloadProducersLocked(); err != nil {
+		return l.failed("rebuild producer state", err)
+	}
+	l.checkLocked()
+	return nil
+}
+
+// publishEnd lowers the end of the log and what must not be above it.
+func (l *Log) publishEnd(end int64) {
+	l.start.Store(min(l.start.Load(), end))
+	l.hw.Store(min(l.hw.Load(), end))
+	l.recovery.Store(min(l.recovery.Load(), end))
+	l.end.Store(end)
+}
+
+// cutSegment drops the records of a segment from offset on, makes it active again, and returns the new log end.
+// Kafka: LogSegment.truncateTo.
+func (l *Log) cutSegment(s *segment, offset int64) (end int64, err error) {
+	sc := l.env.scratch.get()
+	defer l.env.scratch.put(sc)
+	size := s.size.Load()
+	pos, found, err := s.find(offset, size, sc)
+	if err != nil {
+		return 0, err
+	}
+	end = offset
+	if found {
+		if end, err = firstOffsetAt(s, pos, size, offset, sc); err != nil {
+			return 0, err
+		}
+	}
+	s.size.Store(pos)
+	err = errors.Join(
+		s.offsets.TruncateTo(end, sc.buf[:]), s.times.TruncateTo(end, sc.buf[:]), s.txns.TruncateTo(end),
+		s.offsets.Preallocate(l.cfg.Load().IndexBytes), s.times.Preallocate(l.cfg.Load().IndexBytes),
+		s.file.f.Truncate(pos),
+	)
+	if err != nil {
+		return 0, err
+	}
+	s.dirty.Store(true)
+	s.sinceIndex = 0
+	if pos == 0 {
+		s.createdMs, s.firstTS = l.env.nowMs(), firstUnknown
+	}
+	return end, s.loadTimestamps(sc)
+}
+
+// firstOffsetAt returns where the log ends when the batch at pos goes: at offset, or below it where that batch begins.
+func firstOffsetAt(s *segment, pos, size, offset int64, sc *scratch) (int64, error) {
+	first := offset
+	_, err := walk(s.file.f, pos, size, sc.buf[:], func(h header, _ int64) bool {
+		if h.magic() == 2 {
+			first = min(first, h.base())
+		}
+		return false
+	})
+	return max(first, s.base), err
+}
+
+// loadTimestamps finds the largest timestamp of a segment: the last index entry, and what follows it.
+// Kafka: LogSegment.readLargestTimestamp.
+func (s *segment) loadTimestamps(sc *scratch) error {
+	last := s.times.Last()
+	e, err := s.offsets.Lookup(last.Offset, sc.buf[:])
+	if err != nil {
+		return err
+	}
+	ts, off := last.Timestamp, last.Offset
+	pos, err := walk(s.file.f, int64(e.Pos), s.size.Load(), sc.buf[:], func(h header, _ int64) bool {
+		if t := h.maxTimestamp(); t > ts {
+			ts, off = t, h.last()
+		}
+		return true
+	})
+	if err == nil && pos != s.size.Load() {
+		err = errBadHeader
+	}
+	if err != nil {
+		return s.corrupt(pos, err)
+	}
+	if ts == record.NoTimestamp {
+		off = s.base
+	}
+	s.maxTSOffset.Store(off)
+	s.maxTS.Store(ts)
+	return nil
+}
+
+// TruncateFullyAndStartAt drops everything; the log goes on, empty, at offset. Readers see the old log or the new one.
+// Kafka: UnifiedLog.truncateFullyAndStartAt.
+func (l *Log) TruncateFullyAndStartAt(offset int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.usable(); err != nil {
+		return err
+	}
+	return l.restartLocked(offset)
+}
+
+func (l *Log) restartLocked(offset int64) error {
+	l.mu.cuts++
+	l.ends.clear()
+	l.lg.Info("deleting all records", "start", offset)
+	old := *l.segs.Load()
+	for _, s := range old { // the names must be free before the new segment is made
+		if err := l.renameSegmentLocked(s); err != nil {
+			return err
+		}
+	}
+	if err := l.epochs.Clear(); err != nil {
+		return l.failed("write leader epochs", err)
+	}
+	l.mu.producers.Reset(offset)
+	seg, err := createSegment(l.env.fsys, l.mu.path, offset, l.cfg.Load(), l.env.nowMs())
+	if err != nil {
+		return l.failed("create segment", err)
+	}
+	l.segs.Store(&segments{seg})
+	// Readers check the offset against [start, end]: start goes last when it rises, first when it falls.
+	l.start.Store(min(offset, l.start.Load()))
+	l.hw.Store(offset)
+	l.end.Store(offset)
+	l.start.Store(offset)
+	l.recovery.Store(min(l.recovery.Load(), offset))
+	l.updateUnstableLocked()
+	return l.closeSegments(old)
+}
+
+// dropSegmentLocked renames the files of a segment that the caller has taken out of the list, and closes it.
+func (l *Log) dropSegmentLocked(s *segment) error {
+	if err := l.renameSegmentLocked(s); err != nil {
+		return err
+	}
+	return l.closeSegments(segments{s})
+}
+
+// closeSegments lets go of segments that are out of the list. Readers keep their pins.
+func (l *Log) closeSegments(list segments) error {
+	for _, s := range list {
+		if err := s.close(); err != nil {
+			return l.failed("close segment", err)
+		}
+	}
+	return nil
+}
+
+// renameSegmentLocked renames the files of a segment, removes its snapshot, and has the files removed later.
+func (l *Log) renameSegmentLocked(s *segment) error {
+	paths, err := s.markDeleted()
+	if err == nil {
+		err = l.removeSnapshotLocked(s.base)
+	}
+	l.env.removals.add(l.env.now().Add(l.cfg.Load().FileDeleteDelay), paths, l.dir)
+	if err != nil {
+		return l.failed("delete segment", err)
+	}
+	return nil
+}
+
+// IncrementStartOffset makes offset the first that may be read, if it is above the present one. kerr.OffsetOutOfRange
+// when it is above the high watermark. Segments wholly below it go with the next retention.
+// Kafka: UnifiedLog.maybeIncrementLogStartOffset.
+func (l *Log) IncrementStartOffset(offset int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.usable(); err != nil {
+		return err
+	}
+	return l.raiseStartLocked(offset)
+}
+
+func (l *Log) raiseStartLocked(offset int64) error {
+	if hw := l.hw.Load(); offset > hw {
+		return l.errorf(kerr.OffsetOutOfRange, "start offset %d above the high watermark %d", offset, hw)
+	}
+	if offset <= l.start.Load() {
+		return nil
+	}
+	l.start.Store(offset)
+	if err := l.epochs.TruncateFromStart(offset); err != nil {
+		return l.failed("write leader epochs", err)
+	}
+	l.mu.producers.StartMoved(offset)
+	l.updateUnstableLocked()
+	l.dir.startMoved.Store(true)
+	return nil
+}
