@@ -86,7 +86,7 @@ func (f *fixture) codecBatch(c record.Codec, n int, o record.BuilderOptions) []b
 // append appends as leader of epoch 0 and moves the high watermark to the end.
 func (f *fixture) append(l *Log, b []byte) AppendInfo {
 	f.t.Helper()
-	info, err := l.AppendAsLeader(b, 0, AppendOptions{})
+	info, err := l.AppendAsLeader(b, 0, AppendOptions{AllowZstd: true})
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func (l *Log) prepareBatch(b record.Batch, cfg *Config, o AppendOptions, sc *scr
 	if b.Magic() != 2 {
 		return l.errorf(kerr.InvalidRecord, "message format %d", b.Magic())
 	}
-	if o.RefuseZstd && b.Codec() == record.Zstd && b.CheckCRC() {
+	if o.Origin == Client && !o.AllowZstd && b.Codec() == record.Zstd && b.CheckCRC() {
 		return l.errorf(kerr.UnsupportedCompressionType, "zstd needs Produce version 7")
 	}
 	if err := l.checkAttributes(b, cfg, o); err != nil {

@@ -20,8 +20,8 @@ const (
 // AppendOptions qualifies AppendAsLeader.
 type AppendOptions struct {
 	Origin Origin
-	// RefuseZstd is set for Produce versions below 7, which may not carry zstd.
-	RefuseZstd bool
+	// AllowZstd is false for Produce versions below 7, which may not carry zstd. It counts only with Origin Client.
+	AllowZstd bool
 }
 
 // RecordError names one bad record of a refused batch. Kafka: ProduceResponse.RecordError.
