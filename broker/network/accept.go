@@ -38,12 +38,17 @@ func (l *listener) stop() {
 // accept takes in connections until the listener is stopped.
 func (s *Server) accept(ctx context.Context, l *listener) error {
 	for {
-		if err := s.limits.waitRoom(ctx, l); err != nil {
+		if err := s.limits.waitRoom(ctx, l, false); err != nil {
 			return nil // stopped
 		}
 		nc, err := l.ln.Accept()
 		switch {
 		case err == nil:
+			// Another listener may have taken the room meanwhile.
+			if err := s.limits.waitRoom(ctx, l, true); err != nil {
+				_ = nc.Close() // nothing was sent
+				return nil
+			}
 			s.welcome(l, nc)
 		case errors.Is(err, net.ErrClosed):
 			return nil
@@ -56,10 +61,11 @@ func (s *Server) accept(ctx context.Context, l *listener) error {
 	}
 }
 
-// welcome starts serving an accepted connection, or closes it if its address has too many.
+// welcome starts serving an accepted connection, for which there is room, or closes it if its address has too many.
 func (s *Server) welcome(l *listener, nc net.Conn) {
 	ip := addrIP(nc.RemoteAddr())
-	if most, ok := s.limits.add(l, ip); !ok {
+	if most, ok := s.limits.addIP(ip); !ok {
+		s.limits.free(l)
 		s.m.rejected.Inc()
 		_ = nc.Close() // nothing was sent
 		s.events.log(eventPerIP, nil, fmt.Errorf("%s has %d connections already", ip, most))
@@ -71,7 +77,8 @@ func (s *Server) welcome(l *listener, nc net.Conn) {
 	}
 	c, ok := s.admit(l, nc)
 	if !ok {
-		s.limits.remove(l, ip)
+		s.limits.removeIP(ip)
+		s.limits.free(l)
 		_ = nc.Close() // nothing was sent
 		return
 	}

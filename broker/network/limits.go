@@ -51,10 +51,10 @@ func (l *limits) resolve(ctx context.Context, overrides map[string]int) error {
 }
 
 // waitRoom waits until the listener may have another connection: its own bound, and for all but the inter-broker
-// listener the broker's, too. Connections meanwhile wait in the kernel's backlog.
-func (l *limits) waitRoom(ctx context.Context, li *listener) error {
+// listener the broker's, too. Connections meanwhile wait in the kernel's backlog. take takes the room.
+func (l *limits) waitRoom(ctx context.Context, li *listener, take bool) error {
 	for {
-		freed, ok := l.room(li)
+		freed, ok := l.room(li, take)
 		if ok {
 			return nil
 		}
@@ -68,18 +68,22 @@ func (l *limits) waitRoom(ctx context.Context, li *listener) error {
 	}
 }
 
-func (l *limits) room(li *listener) (freed <-chan struct{}, ok bool) {
+func (l *limits) room(li *listener, take bool) (freed <-chan struct{}, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ok = li.MaxConns <= 0 || l.mu.byListener[li] < li.MaxConns
 	if ok && !li.InterBroker {
 		ok = l.maxTotal <= 0 || l.mu.total < l.maxTotal
 	}
+	if ok && take {
+		l.mu.total++
+		l.mu.byListener[li]++
+	}
 	return l.mu.freed, ok
 }
 
-// add counts a connection, unless its address has its share already; then it says how many that are.
-func (l *limits) add(li *listener, ip netip.Addr) (most int, ok bool) {
+// addIP counts a connection of an address, unless that has its share already; most says how many that are.
+func (l *limits) addIP(ip netip.Addr) (most int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	most, bounded := l.overrides[ip]
@@ -89,21 +93,25 @@ func (l *limits) add(li *listener, ip netip.Addr) (most int, ok bool) {
 	if bounded && l.mu.byIP[ip] >= most {
 		return most, false
 	}
-	l.mu.total++
-	l.mu.byListener[li]++
 	l.mu.byIP[ip]++
 	return most, true
 }
 
-// remove takes a connection out of the counts, and wakes who waits for room.
-func (l *limits) remove(li *listener, ip netip.Addr) {
+// removeIP takes a connection out of the count of its address.
+func (l *limits) removeIP(ip netip.Addr) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.byIP[ip]--; l.mu.byIP[ip] <= 0 {
+		delete(l.mu.byIP, ip)
+	}
+}
+
+// free gives the room of a connection back, and wakes who waits for it.
+func (l *limits) free(li *listener) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.total--
 	l.mu.byListener[li]--
-	if l.mu.byIP[ip]--; l.mu.byIP[ip] <= 0 {
-		delete(l.mu.byIP, ip)
-	}
 	close(l.mu.freed)
 	l.mu.freed = make(chan struct{})
 }

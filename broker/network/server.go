@@ -214,7 +214,8 @@ func (s *Server) admitNoMore() {
 
 // gone forgets a connection that has ended.
 func (s *Server) gone(c *Conn) {
-	s.limits.remove(c.listener, c.ip)
+	s.limits.removeIP(c.ip)
+	s.limits.free(c.listener)
 	s.m.connections.WithLabelValues(c.listener.Name).Dec()
 	s.mu.Lock()
 	defer s.mu.Unlock()
