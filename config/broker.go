@@ -150,7 +150,7 @@ type Cleaner struct {
 
 // Admin is about operating this process.
 type Admin struct {
-	// Listen is host:port of /metrics and /health; empty is off.
+	// Listen is host:port of /metrics and /healthz; empty is off.
 	Listen string
 	// LogFormat is kafka or json; LogLevel is debug, info, warn or error.
 	LogFormat string

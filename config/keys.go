@@ -358,7 +358,7 @@ var sections = []Section{
 		{"remote.log.storage.system.enable", Boolean, val("false"), anything, ReadOnly, Tiered, "Tiered storage (KIP-405)."},
 	}},
 	{"Jackdaw", []Key{
-		{"jackdaw.admin.listen", String, val(""), anything, ReadOnly, Honoured, "Address host:port of /metrics and /health; empty is off."},
+		{"jackdaw.admin.listen", String, val(""), anything, ReadOnly, Honoured, "Address host:port of /metrics and /healthz; empty is off."},
 		{"jackdaw.log.format", String, val("kafka"), oneOf("kafka", "json"), ReadOnly, Honoured, "Form of log lines."},
 		{"jackdaw.log.level", String, val("info"), oneOf("debug", "info", "warn", "error"), ReadOnly, Honoured, "Least severe log lines that are written."},
 		{"jackdaw.zookeeper.dir", String, null, anything, ReadOnly, Honoured, "Directory of the embedded ZooKeeper; null is beside the first data directory, with the suffix -zookeeper."},
