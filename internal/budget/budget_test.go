@@ -14,7 +14,7 @@ func TestBudget_Spent_WaitsInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		order := make(chan int64, 2)
-		for _, n := range []int64{90, 10} {
+		for _, n := range []int64{90, 20} {
 			go func() {
 				if err := b.Reserve(t.Context(), n); err != nil {
 					t.Error(err)
@@ -24,13 +24,15 @@ func TestBudget_Spent_WaitsInOrder(t *testing.T) {
 			synctest.Wait()
 		}
 		if b.TryReserve(20) {
-			t.Error("overtaken")
+			t.Error("who waits was overtaken")
 		}
 		b.Release(80)
-		if first := <-order; first != 90 {
-			t.Errorf("first is %d", first)
+		synctest.Wait()
+		if first := <-order; first != 90 || b.InUse() != 90 {
+			t.Errorf("first is %d, %d in use", first, b.InUse())
 		}
-		if second := <-order; second != 10 || b.InUse() != 100 {
+		b.Release(90)
+		if second := <-order; second != 20 || b.InUse() != 20 {
 			t.Errorf("second is %d, %d in use", second, b.InUse())
 		}
 	})
