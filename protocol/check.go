@@ -135,7 +135,7 @@ func (w *walker) array(f *node) {
 	if w.fault != "" || n <= 0 {
 		return
 	}
-	if size := f.elem.width(); size > 0 {
+	if size := f.item.kind.width(); size > 0 {
 		w.cost += int64(n) * int64(size)
 		if n > len(w.p)/size {
 			w.fail(f.name, "more elements than the bytes left can hold")
@@ -144,16 +144,15 @@ func (w *walker) array(f *node) {
 		w.p = w.p[n*size:]
 		return
 	}
-	each := node{name: f.name, kind: f.elem, fields: f.fields, null: never}
 	for range n {
 		w.cost += structCost
 		if w.cost > maxDecoded {
 			w.fail(f.name, "too many elements")
 		}
-		if each.kind == kindStruct {
-			w.fields(&each)
+		if f.item.kind == kindStruct {
+			w.fields(f.item)
 		} else {
-			w.value(&each)
+			w.value(f.item)
 		}
 		if w.fault != "" {
 			return

@@ -175,6 +175,19 @@ func TestParseRequest_Headers(t *testing.T) {
 	}
 }
 
+func TestCheck_GoodBodies_DoesNotAllocate(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	for _, api := range Table() {
+		h, body, err := ParseRequest(AppendRequest(nil, "c", 1, randomRequest(r, api, api.Max))[4:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := testing.AllocsPerRun(20, func() { _, _ = Check(h, body) }); n != 0 {
+			t.Errorf("%s: %v allocations", api.Name, n)
+		}
+	}
+}
+
 func FuzzRequest(f *testing.F) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, api := range Table() {

@@ -19,7 +19,7 @@ type node struct {
 	min, max int16 // versions that have the field
 	null     int16 // first version that may be null, or never
 	tag      int32 // of a tagged field, else -1
-	elem     kind  // of an array
+	item     *node // of an array: what each element is
 	fields   []*node
 }
 
@@ -93,9 +93,10 @@ func (p *schemaParser) field() *node {
 	}
 	switch {
 	case p.take("[]"):
-		n.kind, n.elem = kindArray, kindStruct
+		n.kind = kindArray
+		n.item = &node{name: n.name, tag: -1, null: never}
 		if c := p.peek(); c != '(' && c != '@' && c != '?' {
-			n.elem = p.kind()
+			n.item.kind = p.kind()
 		}
 	case p.take(":"):
 		n.kind = p.kind()
@@ -103,7 +104,11 @@ func (p *schemaParser) field() *node {
 	p.versions(n)
 	switch {
 	case p.take("("):
-		n.fields = p.fields(")")
+		holder := n
+		if n.item != nil {
+			holder = n.item
+		}
+		holder.fields = p.fields(")")
 	case p.take("{"):
 		n.kind = kindBare
 		n.fields = p.fields("}")

@@ -47,13 +47,13 @@ func (f *frameReader) next() ([]byte, error) {
 	if size <= 0 || size > limit {
 		return nil, &sizeError{size: size, limit: limit}
 	}
-	if err := f.reserve(int64(min(size, provenStep))); err != nil {
-		return nil, err
-	}
 	if size+4 > len(f.buf) {
 		return f.large(size)
 	}
 	if err := f.need(size + 4); err != nil {
+		return nil, err
+	}
+	if err := f.reserve(int64(size)); err != nil {
 		return nil, err
 	}
 	p := f.buf[f.r+4 : f.r+4+size : f.r+4+size]
@@ -94,6 +94,9 @@ func (f *frameReader) partial(err error) error {
 
 // large reads a frame that does not fit the buffer. What has come already is copied, the rest is read in place.
 func (f *frameReader) large(size int) ([]byte, error) {
+	if err := f.reserve(int64(min(size, provenStep))); err != nil {
+		return nil, err
+	}
 	f.big = f.c.s.frames.get(min(size, provenStep))
 	have := copy((*f.big)[:min(size, cap(*f.big))], f.buf[f.r+4:f.w])
 	f.r, f.w = 0, 0
