@@ -2,67 +2,245 @@ package replication
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
 
-	"jackdaw/log"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"jackdaw/internal/purgatory"
+	"jackdaw/internal/run"
 	"jackdaw/metadata"
 )
 
-// ReplicaManager owns the partitions that this broker hosts. Kafka: ReplicaManager.
-type ReplicaManager struct{ cfg Config }
+// ReplicaManager owns the partitions that this broker hosts. Its methods are safe for concurrent use.
+// Kafka: ReplicaManager.
+type ReplicaManager struct {
+	cfg      Config
+	metrics  *metrics
+	sessions *SessionCache
+	fetchers *fetchers
+	produce  *purgatory.Purgatory[metadata.TopicPartition]
+	fetch    *purgatory.Purgatory[fetchKey]
+	deletes  *purgatory.Purgatory[metadata.TopicPartition]
+	// retries holds proposals until they are repeated.
+	retries *purgatory.Purgatory[metadata.TopicPartition]
+
+	// control is held by the LeaderAndIsr or StopReplica request that is being executed. It comes before all locks and is
+	// what orders the OnLeadership callbacks; a channel, since files and callbacks are waited for meanwhile.
+	control chan struct{}
+
+	mu struct {
+		sync.RWMutex
+		partitions      map[metadata.TopicPartition]*Partition
+		controllerEpoch int32
+		// checkpointed are the high watermarks of the last run, nil until the first LeaderAndIsr asks for them.
+		checkpointed map[metadata.TopicPartition]int64
+		failedDirs   map[string]bool
+		closed       bool
+	}
+}
 
 // New returns a manager without partitions.
-func New(c Config) *ReplicaManager { return &ReplicaManager{cfg: c.withDefaults()} }
+func New(c Config) *ReplicaManager {
+	c = c.withDefaults()
+	m := &ReplicaManager{
+		cfg:      c,
+		sessions: NewSessionCache(c.SessionSlots, c.Now, c.Metrics),
+		produce:  purgatory.New[metadata.TopicPartition]("Produce"),
+		fetch:    purgatory.New[fetchKey]("Fetch"),
+		deletes:  purgatory.New[metadata.TopicPartition]("DeleteRecords"),
+		retries:  purgatory.New[metadata.TopicPartition]("AlterPartition"),
+		control:  make(chan struct{}, 1),
+	}
+	m.mu.partitions = map[metadata.TopicPartition]*Partition{}
+	m.mu.failedDirs = map[string]bool{}
+	m.fetchers = newFetchers(m)
+	m.metrics = newMetrics(c.Metrics, m)
+	return m
+}
 
-// Run does the periodic work until ctx ends.
-func (m *ReplicaManager) Run(ctx context.Context) error { <-ctx.Done(); return nil }
+// Run does the periodic work until ctx ends: it looks for lagging followers, writes high watermarks, expires waiting
+// requests, and runs the fetchers.
+func (m *ReplicaManager) Run(ctx context.Context) error {
+	g := run.New(ctx, m.cfg.Logger)
+	g.Go("produce-purgatory", m.produce.Run)
+	g.Go("fetch-purgatory", m.fetch.Run)
+	g.Go("delete-records-purgatory", m.deletes.Run)
+	g.Go("isr-proposal-retries", m.retries.Run)
+	g.Go("isr-expiration", m.tickLoop)
+	g.Go("high-watermark-checkpoint", m.checkpointLoop)
+	m.fetchers.start(g)
+	<-g.Context().Done()
+	m.fetchers.stop()
+	return g.Wait()
+}
+
+// every calls f each d until ctx ends.
+func every(ctx context.Context, d time.Duration, f func()) {
+	t := time.NewTicker(d)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			f()
+		}
+	}
+}
+
+// tickLoop shrinks ISRs. Kafka: ReplicaManager isr-expiration.
+func (m *ReplicaManager) tickLoop(ctx context.Context) error {
+	every(ctx, m.cfg.LagTimeMax/2, func() {
+		now := m.cfg.Now()
+		for _, p := range m.Partitions() {
+			m.wakeOne(p.tick(now))
+		}
+	})
+	return nil
+}
+
+func (m *ReplicaManager) checkpointLoop(ctx context.Context) error {
+	every(ctx, m.cfg.HWCheckpointInterval, func() {
+		if err := m.CheckpointHW(); err != nil {
+			m.cfg.Logger.Error("high watermarks not written", "err", err)
+		}
+	})
+	return nil
+}
+
+// CheckpointHW writes the high watermarks of all partitions to replication-offset-checkpoint. Before the first
+// LeaderAndIsr it does nothing: what it would write is less than what is there.
+func (m *ReplicaManager) CheckpointHW() error {
+	m.mu.RLock()
+	ready := m.mu.checkpointed != nil
+	m.mu.RUnlock()
+	if !ready {
+		return nil
+	}
+	marks := map[metadata.TopicPartition]int64{}
+	for _, p := range m.Partitions() {
+		if l := p.Log(); l != nil {
+			marks[p.tp] = l.HighWatermark()
+		}
+	}
+	return m.cfg.Logs.WriteHWCheckpoints(marks)
+}
 
 // Close stops the fetchers and writes the high watermarks. It is idempotent.
-func (m *ReplicaManager) Close(ctx context.Context) error { return nil }
-
-// StopFetchers ends all fetchers and waits for them; none is started afterwards.
-func (m *ReplicaManager) StopFetchers(ctx context.Context) {}
-
-// CheckpointHW writes the high watermarks of all partitions to replication-offset-checkpoint.
-func (m *ReplicaManager) CheckpointHW() error { return nil }
-
-// Append appends to partitions that this broker leads and calls done exactly once, inline or later, with one result for
-// each entry. The entries' bytes are free when Append returns.
-func (m *ReplicaManager) Append(req AppendRequest, done func([]AppendResult)) {}
-
-// Fetch reads for a consumer or a follower and calls done exactly once, inline or later.
-func (m *ReplicaManager) Fetch(req FetchRequest, done func([]FetchResult)) {}
-
-// ListOffset answers ListOffsets for one partition.
-func (m *ReplicaManager) ListOffset(q ListOffsetQuery) (log.TimestampOffset, error) {
-	return log.TimestampOffset{}, nil
+func (m *ReplicaManager) Close(ctx context.Context) error {
+	m.StopFetchers(ctx)
+	m.mu.Lock()
+	closed := m.mu.closed
+	m.mu.closed = true
+	m.mu.Unlock()
+	if closed {
+		return nil
+	}
+	return m.CheckpointHW()
 }
 
-// OffsetForLeaderEpoch answers OffsetForLeaderEpoch for one partition.
-func (m *ReplicaManager) OffsetForLeaderEpoch(q EpochQuery) (log.EpochEnd, error) {
-	return log.EpochEnd{}, nil
+// StopFetchers ends all fetchers and waits for them, or for ctx; none is started afterwards.
+func (m *ReplicaManager) StopFetchers(ctx context.Context) {
+	for _, f := range m.fetchers.stop() {
+		select {
+		case <-f.done:
+		case <-ctx.Done():
+			m.cfg.Logger.Warn("fetcher still runs", "fetcher", f.key.name(), "err", ctx.Err())
+		}
+	}
 }
-
-// ApplyLeaderAndISR carries out a LeaderAndIsr request.
-func (m *ReplicaManager) ApplyLeaderAndISR(controller metadata.BrokerID, controllerEpoch int32, states []PartitionState) (map[metadata.TopicPartition]error, error) {
-	return nil, nil
-}
-
-// StopReplicas carries out a StopReplica request.
-func (m *ReplicaManager) StopReplicas(controllerEpoch int32, stops []StopReplica) (map[metadata.TopicPartition]error, error) {
-	return nil, nil
-}
-
-// CheckControllerEpoch refuses an epoch below the highest one seen with kerr.StaleControllerEpoch, and remembers it otherwise.
-func (m *ReplicaManager) CheckControllerEpoch(epoch int32) error { return nil }
-
-// Partition returns a hosted partition.
-func (m *ReplicaManager) Partition(tp metadata.TopicPartition) (*Partition, error) { return nil, nil }
-
-// Partitions returns all hosted partitions, in no order.
-func (m *ReplicaManager) Partitions() []*Partition { return nil }
 
 // Sessions returns the cache of fetch sessions.
-func (m *ReplicaManager) Sessions() *SessionCache { return nil }
+func (m *ReplicaManager) Sessions() *SessionCache { return m.sessions }
 
-// Partition is one hosted partition. Kafka: Partition.
-type Partition struct{}
+// Partition returns a hosted partition. The error is kerr.NotLeaderOrFollower when the cluster has it elsewhere, which
+// tells clients to look again, and kerr.UnknownTopicOrPartition when nobody knows it; kerr.KafkaStorageError when its
+// log directory has failed. Kafka: ReplicaManager.getPartitionOrError.
+func (m *ReplicaManager) Partition(tp metadata.TopicPartition) (*Partition, error) {
+	p := m.hosted(tp)
+	switch {
+	case p == nil:
+		if _, ok := m.cfg.Image().Partition(tp); ok {
+			return nil, kerr.NotLeaderForPartition
+		}
+		return nil, kerr.UnknownTopicOrPartition
+	case p.Offline():
+		return nil, kerr.KafkaStorageError
+	}
+	return p, nil
+}
+
+func (m *ReplicaManager) hosted(tp metadata.TopicPartition) *Partition {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.mu.partitions[tp]
+}
+
+// Partitions returns all hosted partitions, in no order.
+func (m *ReplicaManager) Partitions() []*Partition {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return slices.AppendSeq(make([]*Partition, 0, len(m.mu.partitions)), maps.Values(m.mu.partitions))
+}
+
+// CheckControllerEpoch refuses an epoch below the highest one seen with kerr.StaleControllerEpoch, and remembers it
+// otherwise.
+func (m *ReplicaManager) CheckControllerEpoch(epoch int32) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if epoch < m.mu.controllerEpoch {
+		return fmt.Errorf("controller epoch %d, last seen %d: %w", epoch, m.mu.controllerEpoch, kerr.StaleControllerEpoch)
+	}
+	m.mu.controllerEpoch = epoch
+	return nil
+}
+
+// ControllerEpoch returns the highest controller epoch seen.
+func (m *ReplicaManager) ControllerEpoch() int32 {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.mu.controllerEpoch
+}
+
+// LogDirFailed takes all replicas in a log directory offline. The caller tells the controller.
+// Kafka: ReplicaManager.handleLogDirFailure.
+func (m *ReplicaManager) LogDirFailed(dir string) {
+	m.control <- struct{}{}
+	defer func() { <-m.control }()
+	m.mu.Lock()
+	m.mu.failedDirs[dir] = true
+	m.mu.Unlock()
+	var changes []LeadershipChange
+	var tps []metadata.TopicPartition
+	for _, p := range m.Partitions() {
+		l := p.Log()
+		if l == nil || l.Dir() != dir {
+			continue
+		}
+		epoch, _ := p.Leads()
+		p.goOffline()
+		m.fetchers.remove(p.tp)
+		tps = append(tps, p.tp)
+		changes = append(changes, LeadershipChange{TP: p.tp, Epoch: epoch})
+	}
+	m.cfg.Logger.Error("replicas offline", "dir", dir, "partitions", len(tps))
+	m.wakeAll(tps)
+	if len(changes) > 0 {
+		m.cfg.OnLeadership(changes)
+	}
+}
+
+// anyDirFailed reports whether a log directory has failed: a replica that is not found may be in it.
+func (m *ReplicaManager) anyDirFailed() bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return len(m.mu.failedDirs) > 0
+}
+
+// isStorage reports whether an error means that the disk failed.
+func isStorage(err error) bool { return errors.Is(err, kerr.KafkaStorageError) }

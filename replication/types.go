@@ -32,8 +32,9 @@ type AppendRequest struct {
 	Origin  log.Origin
 	// AllowZstd is false for Produce versions below 7.
 	AllowZstd bool
-	// Epoch, unless NoEpoch or 0 with Origin Client, is the leader epoch that a coordinator believes in: another one is
-	// refused with NOT_LEADER_OR_FOLLOWER. Clients do not set it.
+	// Epoch is looked at with log.Coordinator only: the leader epoch in which the coordinator loaded the partition, or
+	// NoEpoch. If this broker has lost the leadership since, be it that it has it again, the append is refused with
+	// NOT_LEADER_OR_FOLLOWER.
 	Epoch   metadata.LeaderEpoch
 	Entries []AppendEntry
 }

@@ -1,0 +1,269 @@
+package replication
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"jackdaw/log"
+	"jackdaw/metadata"
+)
+
+// Append appends to partitions that this broker leads and calls done exactly once, inline or later, with one result for
+// each entry. The entries' bytes are free when Append returns. With Acks -1 done waits until all that was appended, or
+// was found to be a duplicate, is committed. Acks other than -1, 0 and 1 are refused with kerr.InvalidRequiredAcks.
+// Kafka: ReplicaManager.appendRecords.
+func (m *ReplicaManager) Append(req AppendRequest, done func([]AppendResult)) {
+	results := make([]AppendResult, len(req.Entries))
+	if req.Acks < -1 || req.Acks > 1 {
+		for i := range results {
+			results[i] = refused(req.Entries[i].TP, kerr.InvalidRequiredAcks)
+		}
+		done(results)
+		return
+	}
+	var w wakeups
+	var waits []produceWait
+	if req.Acks == -1 {
+		waits = make([]produceWait, 0, len(results))
+	}
+	for i := range req.Entries {
+		p, v, e := m.appendOne(&req, &req.Entries[i], &results[i])
+		w.add(e)
+		if results[i].Err == nil && req.Acks == -1 {
+			waits = append(waits, produceWait{p: p, term: v.term, need: results[i].Info.LastOffset + 1, result: i})
+		}
+	}
+	m.wake(&w)
+	if len(waits) == 0 {
+		done(results)
+		return
+	}
+	m.await(&req, results, waits, done)
+}
+
+// await parks the answer until everything is committed.
+func (m *ReplicaManager) await(req *AppendRequest, results []AppendResult, waits []produceWait, done func([]AppendResult)) {
+	op := &delayedProduce{waits: waits, results: results, done: done}
+	m.produce.Watch(op, m.deadline(req.Timeout), op.keys()...)
+}
+
+// appendOne appends one entry and fills in its result.
+func (m *ReplicaManager) appendOne(req *AppendRequest, en *AppendEntry, out *AppendResult) (*Partition, *view, effects) {
+	*out = refused(en.TP, en.Err)
+	if en.Err != nil {
+		return nil, nil, effects{}
+	}
+	if req.Origin == log.Client && isInternal(en.TP.Topic) {
+		out.Err = fmt.Errorf("append to internal topic %s: %w", en.TP.Topic, kerr.InvalidTopicException)
+		return nil, nil, effects{}
+	}
+	p, err := m.Partition(en.TP)
+	if err != nil {
+		out.Err = err
+		out.CurrentLeader = m.imageHint(en.TP, err)
+		return nil, nil, effects{}
+	}
+	info, v, e, err := p.append(req, en.Records)
+	if err != nil {
+		m.appendFailed(p, v, info, err, out)
+		return p, v, effects{}
+	}
+	out.Info = info
+	p.stats.appended(info)
+	return p, v, e
+}
+
+// appendFailed fills in the answer for an entry that was refused.
+func (m *ReplicaManager) appendFailed(p *Partition, v *view, info log.AppendInfo, err error, out *AppendResult) {
+	p.stats.failedProduce.Inc()
+	out.Err = err
+	out.Info.RecordErrors = info.RecordErrors
+	if errors.Is(err, kerr.NotLeaderForPartition) {
+		out.CurrentLeader = v.hint()
+	}
+	if v.log != nil && !hidesLogStart(err) {
+		out.Info.LogStartOffset = v.log.StartOffset()
+	}
+}
+
+// hidesLogStart reports whether Kafka answers this error of Produce with log start -1.
+func hidesLogStart(err error) bool {
+	for _, e := range []error{
+		kerr.UnknownTopicOrPartition, kerr.NotLeaderForPartition, kerr.MessageTooLarge, kerr.RecordListTooLarge,
+		kerr.CorruptMessage, kerr.KafkaStorageError,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// refused is the result of an entry for which nothing was appended.
+func refused(tp metadata.TopicPartition, err error) AppendResult {
+	return AppendResult{
+		TP: tp, Err: err, CurrentLeader: noLeader,
+		Info: log.AppendInfo{FirstOffset: -1, LastOffset: -1, LogAppendTime: -1, LogStartOffset: -1, MaxTimestamp: -1},
+	}
+}
+
+// isInternal reports whether only coordinators may write to the topic. Kafka: Topic.isInternal.
+func isInternal(topic string) bool {
+	return topic == "__consumer_offsets" || topic == "__transaction_state"
+}
+
+// append appends to the log as its leader. Kafka: Partition.appendRecordsToLeader.
+func (p *Partition) append(req *AppendRequest, records []byte) (log.AppendInfo, *view, effects, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	v, err := p.check(metadata.NoEpoch, true)
+	if err != nil {
+		return log.AppendInfo{}, v, effects{}, p.wrap("append to", err)
+	}
+	// A coordinator's epoch may lag behind if the leader's was raised in place, but must be of this term: in an earlier
+	// one its state was built from records that may have been cut since.
+	if req.Origin == log.Coordinator && req.Epoch != metadata.NoEpoch && (req.Epoch < v.since || req.Epoch > v.epoch) {
+		return log.AppendInfo{}, v, effects{}, p.wrap("append to", kerr.NotLeaderForPartition)
+	}
+	p.prepareLocked(v)
+	core := p.mu.core
+	if req.Acks == -1 && core.UnderMinISR() {
+		err := fmt.Errorf("append to %s: isr %d of %d: %w", p.tp, len(core.Committed().ISR), core.MinISR(), kerr.NotEnoughReplicas)
+		return log.AppendInfo{}, v, effects{}, err
+	}
+	info, err := v.log.AppendAsLeader(records, v.epoch, log.AppendOptions{Origin: req.Origin, AllowZstd: req.AllowZstd})
+	if err != nil {
+		return info, v, effects{}, err
+	}
+	e := p.settleLocked(v, core.LocalAppended(v.log.EndOffset(), p.m.cfg.Now()))
+	e.appended = !info.Duplicate
+	return info, v, e, nil
+}
+
+// produceWait is a partition whose records are not known to be committed.
+type produceWait struct {
+	p      *Partition
+	term   uint64
+	need   int64 // the high watermark to be reached
+	result int   // index in the results
+	over   bool
+}
+
+// delayedProduce is a Produce request with acks=all. Kafka: DelayedProduce.
+type delayedProduce struct {
+	waits   []produceWait
+	results []AppendResult
+	done    func([]AppendResult)
+}
+
+func (d *delayedProduce) keys() []metadata.TopicPartition {
+	keys := make([]metadata.TopicPartition, len(d.waits))
+	for i := range d.waits {
+		keys[i] = d.waits[i].p.tp
+	}
+	return keys
+}
+
+// TryComplete implements purgatory.Op.
+func (d *delayedProduce) TryComplete() bool {
+	open := false
+	for i := range d.waits {
+		w := &d.waits[i]
+		if w.over {
+			continue
+		}
+		over, err := w.p.reached(w.term, w.need)
+		if !over {
+			open = true
+			continue
+		}
+		w.over = true
+		d.fail(w, err)
+	}
+	return !open
+}
+
+func (d *delayedProduce) fail(w *produceWait, err error) {
+	if err == nil {
+		return
+	}
+	r := &d.results[w.result]
+	r.Err = w.p.wrap("await commit of", err)
+	w.p.stats.failedProduce.Inc()
+	if errors.Is(err, kerr.NotLeaderForPartition) {
+		r.CurrentLeader = w.p.view.Load().hint()
+	}
+}
+
+// Complete implements purgatory.Op.
+func (d *delayedProduce) Complete() { d.done(d.results) }
+
+// Expire implements purgatory.Op. The records stay in the log.
+func (d *delayedProduce) Expire() {
+	for i := range d.waits {
+		if w := &d.waits[i]; !w.over {
+			d.fail(w, kerr.RequestTimedOut)
+		}
+	}
+	d.done(d.results)
+}
+
+// wakeups collects, over the partitions of one request, whom to look at once no lock is held.
+type wakeups struct {
+	hw, appended []metadata.TopicPartition
+	proposals    []effects
+}
+
+// add takes over what is left of the effects of one partition.
+func (w *wakeups) add(e effects) {
+	if e.p == nil {
+		return
+	}
+	if e.HWMoved {
+		w.hw = append(w.hw, e.p.tp)
+	}
+	if e.appended {
+		w.appended = append(w.appended, e.p.tp)
+	}
+	if e.Propose != nil || e.Joined+e.Left > 0 {
+		w.proposals = append(w.proposals, e)
+	}
+}
+
+// wake completes waiting requests and hands over proposals. Never under a partition's lock.
+func (m *ReplicaManager) wake(w *wakeups) {
+	if len(w.appended) > 0 {
+		m.fetch.Check(fetchKeys(w.appended, byLogEnd)...)
+	}
+	if len(w.hw) > 0 {
+		m.produce.Check(w.hw...)
+		m.fetch.Check(fetchKeys(w.hw, byHighWatermark)...)
+		m.deletes.Check(w.hw...)
+	}
+	for _, e := range w.proposals {
+		m.metrics.isrChanged(e.Joined, e.Left)
+		if e.Propose != nil {
+			e.p.propose(e.Propose)
+		}
+	}
+}
+
+// wakeOne is wake for a single partition.
+func (m *ReplicaManager) wakeOne(e effects) {
+	var w wakeups
+	w.add(e)
+	m.wake(&w)
+}
+
+// wakeAll looks at everything that waits for the partitions, after their role changed.
+func (m *ReplicaManager) wakeAll(tps []metadata.TopicPartition) {
+	if len(tps) == 0 {
+		return
+	}
+	m.produce.Check(tps...)
+	m.deletes.Check(tps...)
+	m.fetch.Check(fetchKeys(tps, byLogEnd)...)
+	m.fetch.Check(fetchKeys(tps, byHighWatermark)...)
+}

@@ -1,0 +1,37 @@
+package replication
+
+import (
+	"time"
+
+	"jackdaw/log"
+	"jackdaw/metadata"
+)
+
+// BatchAppend is a write of a coordinator to one partition, with acks=all.
+type BatchAppend struct {
+	TP metadata.TopicPartition
+	// Epoch is the leader epoch in which the coordinator loaded the partition, NoEpoch for no check.
+	Epoch   metadata.LeaderEpoch
+	Origin  log.Origin
+	Records []byte
+	Timeout time.Duration
+}
+
+// AppendBatch appends and returns where. An error means that nothing was appended, and done is not called; otherwise
+// done is called exactly once, inline or later: with nil when the records are committed, or with what Append would
+// answer. Kafka: ReplicaManager.appendRecords as CoordinatorPartitionWriter uses it.
+func (m *ReplicaManager) AppendBatch(b BatchAppend, done func(error)) (log.AppendInfo, error) {
+	req := AppendRequest{
+		Acks: -1, Timeout: b.Timeout, Origin: b.Origin, Epoch: b.Epoch,
+		Entries: []AppendEntry{{TP: b.TP, Records: b.Records}},
+	}
+	results := make([]AppendResult, 1)
+	p, v, e := m.appendOne(&req, &req.Entries[0], &results[0])
+	if err := results[0].Err; err != nil {
+		return results[0].Info, err
+	}
+	info := results[0].Info
+	m.wakeOne(e)
+	m.await(&req, results, []produceWait{{p: p, term: v.term, need: info.LastOffset + 1}}, func(r []AppendResult) { done(r[0].Err) })
+	return info, nil
+}

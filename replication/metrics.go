@@ -1,0 +1,213 @@
+package replication
+
+import (
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	km "jackdaw/internal/metrics"
+	"jackdaw/log"
+)
+
+// metrics are the instruments of a ReplicaManager. Kafka: ReplicaManager, BrokerTopicStats.
+type metrics struct {
+	isrShrinks, isrExpands, isrUpdateFailures prometheus.Counter
+	replicationBytesIn, replicationBytesOut   prometheus.Counter
+
+	bytesIn, bytesOut, messagesIn, failedProduce, failedFetch *prometheus.CounterVec
+
+	mu struct {
+		sync.Mutex
+		topics map[string]*topicStats
+	}
+}
+
+func replicaManagerBean(name string) km.MBean {
+	return km.MBean{Domain: "kafka.server", Type: "ReplicaManager", Name: name}
+}
+
+func topicBean(name string) km.MBean {
+	return km.MBean{Domain: "kafka.server", Type: "BrokerTopicMetrics", Name: name}
+}
+
+func newMetrics(reg prometheus.Registerer, m *ReplicaManager) *metrics {
+	counter := func(b km.MBean, help string) prometheus.Counter { return km.NewCounter(reg, b, help).WithLabelValues() }
+	perTopic := func(name, help string) *prometheus.CounterVec {
+		return km.NewCounter(reg, topicBean(name), help, "topic")
+	}
+	x := &metrics{
+		isrShrinks:          counter(replicaManagerBean("IsrShrinksPerSec"), "Replicas that left an ISR led by this broker."),
+		isrExpands:          counter(replicaManagerBean("IsrExpandsPerSec"), "Replicas that joined an ISR led by this broker."),
+		isrUpdateFailures:   counter(replicaManagerBean("FailedIsrUpdatesPerSec"), "ISR changes that were not confirmed."),
+		replicationBytesIn:  counter(topicBean("ReplicationBytesInPerSec"), "Bytes that followers on this broker took."),
+		replicationBytesOut: counter(topicBean("ReplicationBytesOutPerSec"), "Bytes that followers took from this broker."),
+		bytesIn:             perTopic("BytesInPerSec", "Bytes produced."),
+		bytesOut:            perTopic("BytesOutPerSec", "Bytes consumed."),
+		messagesIn:          perTopic("MessagesInPerSec", "Records produced."),
+		failedProduce:       perTopic("FailedProduceRequestsPerSec", "Partitions of Produce requests that failed."),
+		failedFetch:         perTopic("FailedFetchRequestsPerSec", "Partitions of Fetch requests that failed."),
+	}
+	x.mu.topics = map[string]*topicStats{}
+	if reg != nil {
+		reg.MustRegister(newGauges(m))
+	}
+	return x
+}
+
+func (x *metrics) isrChanged(joined, left int) {
+	x.isrExpands.Add(float64(joined))
+	x.isrShrinks.Add(float64(left))
+}
+
+// topicStats are the counters of one topic, and with it those of all topics, which have an empty topic label. Partitions
+// keep it, so that no label is looked up on the way of a record.
+type topicStats struct {
+	bytesIn, bytesOut, messagesIn, failedProduce, failedFetch pair
+	// partitions counts the hosted ones; guarded by metrics.mu.
+	partitions int
+}
+
+// pair counts for a topic and for all.
+type pair struct{ one, all prometheus.Counter }
+
+func newPair(v *prometheus.CounterVec, topic string) pair {
+	return pair{v.WithLabelValues(topic), v.WithLabelValues("")}
+}
+
+// Add counts n.
+func (p pair) Add(n float64) { p.one.Add(n); p.all.Add(n) }
+
+// Inc counts 1.
+func (p pair) Inc() { p.Add(1) }
+
+// acquire returns the counters of a topic for one more partition.
+func (x *metrics) acquire(name string) *topicStats {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	t := x.mu.topics[name]
+	if t == nil {
+		t = &topicStats{
+			bytesIn: newPair(x.bytesIn, name), bytesOut: newPair(x.bytesOut, name), messagesIn: newPair(x.messagesIn, name),
+			failedProduce: newPair(x.failedProduce, name), failedFetch: newPair(x.failedFetch, name),
+		}
+		x.mu.topics[name] = t
+	}
+	t.partitions++
+	return t
+}
+
+// release gives the counters of a topic back for one partition; with the last of them they go.
+// Kafka: BrokerTopicStats.removeMetrics.
+func (x *metrics) release(name string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	t := x.mu.topics[name]
+	if t == nil {
+		return
+	}
+	if t.partitions--; t.partitions > 0 {
+		return
+	}
+	delete(x.mu.topics, name)
+	for _, v := range []*prometheus.CounterVec{x.bytesIn, x.bytesOut, x.messagesIn, x.failedProduce, x.failedFetch} {
+		v.DeleteLabelValues(name)
+	}
+}
+
+// appended counts what a client produced.
+func (t *topicStats) appended(info log.AppendInfo) {
+	if info.Duplicate {
+		return
+	}
+	t.bytesIn.Add(float64(info.Bytes))
+	t.messagesIn.Add(float64(info.NumRecords))
+}
+
+// gauges are counted over all partitions when somebody asks.
+type gauges struct {
+	m     *ReplicaManager
+	descs []*prometheus.Desc
+}
+
+// gaugeNames are in the order of gauges.count.
+var gaugeNames = [...]struct{ bean, name, help string }{
+	{"ReplicaManager", "LeaderCount", "Partitions that this broker leads."},
+	{"ReplicaManager", "PartitionCount", "Replicas on this broker."},
+	{"ReplicaManager", "OfflineReplicaCount", "Replicas in failed log directories."},
+	{"ReplicaManager", "UnderReplicatedPartitions", "Partitions led here whose ISR lacks replicas."},
+	{"ReplicaManager", "UnderMinIsrPartitionCount", "Partitions led here whose ISR is below min.insync.replicas."},
+	{"ReplicaManager", "AtMinIsrPartitionCount", "Partitions led here whose ISR is at min.insync.replicas."},
+	{"ReplicaManager", "ReassigningPartitions", "Partitions led here that are being reassigned."},
+	{"ReplicaFetcherManager", "MaxLag", "Records that the worst follower on this broker is behind."},
+	{"ReplicaFetcherManager", "FailedPartitionsCount", "Partitions no longer fetched after an error."},
+	{"DelayedOperationPurgatory", "PurgatorySize_Produce", "Produce requests that wait for replicas."},
+	{"DelayedOperationPurgatory", "PurgatorySize_Fetch", "Fetch requests that wait for records."},
+}
+
+func newGauges(m *ReplicaManager) *gauges {
+	g := &gauges{m: m}
+	for _, n := range gaugeNames {
+		name := km.MBean{Domain: "kafka.server", Type: n.bean, Name: n.name}.Gauge()
+		g.descs = append(g.descs, prometheus.NewDesc(name, n.help, nil, nil))
+	}
+	return g
+}
+
+// Describe implements prometheus.Collector.
+func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range g.descs {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (g *gauges) Collect(ch chan<- prometheus.Metric) {
+	for i, n := range g.count() {
+		ch <- prometheus.MustNewConstMetric(g.descs[i], prometheus.GaugeValue, float64(n))
+	}
+}
+
+func (g *gauges) count() [len(gaugeNames)]int64 {
+	var leaders, replicas, offline, underReplicated, underMin, atMin, reassigning int64
+	for _, p := range g.m.Partitions() {
+		s := p.Status()
+		replicas++
+		leaders += one(s.Leads)
+		offline += one(s.Offline)
+		underReplicated += one(s.UnderReplicated)
+		underMin += one(s.UnderMinISR)
+		atMin += one(s.AtMinISR)
+		reassigning += one(s.Leads && len(s.State.Adding) > 0)
+	}
+	return [...]int64{
+		leaders, replicas, offline, underReplicated, underMin, atMin, reassigning,
+		g.m.fetchers.maxLag(), int64(g.m.fetchers.failed()), int64(g.m.produce.Waiting()), int64(g.m.fetch.Waiting()),
+	}
+}
+
+func one(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// sessionMetrics are the instruments of a SessionCache.
+type sessionMetrics struct{ evictions prometheus.Counter }
+
+func newSessionMetrics(reg prometheus.Registerer, c *SessionCache) *sessionMetrics {
+	bean := func(name string) km.MBean {
+		return km.MBean{Domain: "kafka.server", Type: "FetchSessionCache", Name: name}
+	}
+	km.NewGaugeFunc(reg, bean("NumIncrementalFetchSessions"), "Fetch sessions.", func() float64 {
+		n, _ := c.counts()
+		return float64(n)
+	})
+	km.NewGaugeFunc(reg, bean("NumIncrementalFetchPartitionsCached"), "Partitions in fetch sessions.", func() float64 {
+		_, n := c.counts()
+		return float64(n)
+	})
+	return &sessionMetrics{
+		evictions: km.NewCounter(reg, bean("IncrementalFetchSessionEvictionsPerSec"), "Sessions that made room for others.").WithLabelValues(),
+	}
+}

@@ -1,0 +1,96 @@
+package replication
+
+import (
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"jackdaw/metadata"
+	"jackdaw/replication/isr"
+)
+
+// StopReplicas carries out a StopReplica request: the replicas end their role and, where asked, are deleted, also those
+// that were on disk but not yet told a role. The request as a whole is refused with kerr.StaleControllerEpoch, a
+// partition with a lower leader epoch with kerr.FencedLeaderEpoch. Kafka: ReplicaManager.stopReplicas.
+func (m *ReplicaManager) StopReplicas(controllerEpoch int32, stops []StopReplica) (map[metadata.TopicPartition]error, error) {
+	m.control <- struct{}{}
+	defer func() { <-m.control }()
+	if err := m.CheckControllerEpoch(controllerEpoch); err != nil {
+		m.cfg.StateChange.Warn("StopReplica from a former controller ignored", "err", err)
+		return nil, err
+	}
+	errs := make(map[metadata.TopicPartition]error, len(stops))
+	var tps []metadata.TopicPartition
+	var changes []LeadershipChange
+	for i := range stops {
+		s := &stops[i]
+		err := m.stopOne(s)
+		errs[s.TP] = err
+		if err != nil {
+			m.cfg.StateChange.Warn("StopReplica for partition not applied", "partition", s.TP, "leaderEpoch", s.LeaderEpoch, "err", err)
+			continue
+		}
+		tps = append(tps, s.TP)
+		changes = append(changes, LeadershipChange{TP: s.TP, Epoch: s.LeaderEpoch, Removed: s.Delete})
+	}
+	m.wakeAll(tps)
+	if len(changes) > 0 {
+		m.cfg.OnLeadership(changes)
+	}
+	return errs, nil
+}
+
+// stopOne ends one replica. Its fetcher is told first, but may be amid an append: that takes the partition's lock and
+// finds the role ended.
+func (m *ReplicaManager) stopOne(s *StopReplica) error {
+	p := m.hosted(s.TP)
+	if p != nil {
+		if err := p.stoppable(s); err != nil {
+			return err
+		}
+		m.fetchers.remove(s.TP)
+		p.stop(s.Delete)
+	}
+	m.cfg.StateChange.Info("Replica stopped", "partition", s.TP, "leaderEpoch", s.LeaderEpoch, "delete", s.Delete)
+	if !s.Delete {
+		return nil
+	}
+	m.mu.Lock()
+	delete(m.mu.partitions, s.TP)
+	delete(m.mu.checkpointed, s.TP)
+	m.mu.Unlock()
+	if p != nil {
+		m.metrics.release(s.TP.Topic)
+	}
+	if _, ok := m.cfg.Logs.Get(s.TP); !ok {
+		return nil
+	}
+	return m.cfg.Logs.Delete(s.TP)
+}
+
+// stoppable checks the epoch. While a topic is deleted its epoch is not raised: then, and in old requests, there is none.
+func (p *Partition) stoppable(s *StopReplica) error {
+	v := p.view.Load()
+	switch {
+	case v.offline:
+		return kerr.KafkaStorageError
+	case s.LeaderEpoch == metadata.EpochDuringDelete || s.LeaderEpoch == metadata.NoEpoch:
+		return nil
+	case s.LeaderEpoch < v.epoch:
+		return fmt.Errorf("leader epoch %d, replica has %d: %w", s.LeaderEpoch, v.epoch, kerr.FencedLeaderEpoch)
+	}
+	return nil
+}
+
+// stop ends the role; a replica that is to be deleted gives up its log.
+func (p *Partition) stop(deleted bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.core.Stop()
+	p.publishLocked(func(v *view) {
+		v.role, v.epochStart = isr.None, isr.Unknown
+		if deleted {
+			v.log = nil
+		}
+	})
+}
