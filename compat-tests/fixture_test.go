@@ -249,6 +249,18 @@ func waitISR(t *testing.T, c *cluster.Cluster, topic string, partition int, limi
 	return s
 }
 
+// waitGone waits until a killed broker's registration has expired; until then its id belongs to somebody else in the eyes of a new process.
+func waitGone(t *testing.T, c *cluster.Cluster, b *cluster.Broker) {
+	t.Helper()
+	cluster.Eventually(t, 30*time.Second, "end of the session of "+b.Name, func() error {
+		live, err := c.Tree.Brokers()
+		if err == nil && slices.Contains(live, b.ID) {
+			err = fmt.Errorf("still registered: %v", live)
+		}
+		return err
+	})
+}
+
 // admin wraps a client in franz-go's admin calls.
 func admin(t *testing.T, c *cluster.Cluster) *kadm.Client {
 	t.Helper()
