@@ -60,8 +60,8 @@ const (
 	Tiered
 )
 
-// reason says in the start report why a key has no effect.
-func (u Use) reason() string {
+// Reason says why a key has no effect; it is empty for honoured keys.
+func (u Use) Reason() string {
 	switch u {
 	case Later:
 		return "not supported yet"

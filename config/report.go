@@ -15,7 +15,7 @@ func (l *Loaded) ignored() []string {
 
 func (l *Loaded) whyIgnored(name string) string {
 	if k, ok := byName[name]; ok {
-		return k.Use.reason()
+		return k.Use.Reason()
 	}
 	if strings.HasPrefix(name, "config.providers") {
 		return ""
@@ -44,6 +44,6 @@ func (l *Loaded) whyListenerIgnored(name string) string {
 	case byName[base].Use == Honoured:
 		return base + " cannot be set for one listener"
 	default:
-		return byName[base].Use.reason()
+		return byName[base].Use.Reason()
 	}
 }
