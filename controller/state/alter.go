@@ -1,0 +1,203 @@
+package state
+
+import (
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"jackdaw/metadata"
+)
+
+// Alteration is an AlterPartition request at work. Response may be called when all steps are done.
+type Alteration struct {
+	req   *kmsg.AlterPartitionRequest
+	resp  *kmsg.AlterPartitionResponse
+	state *State
+}
+
+// AlterPartition plans the ISR changes that a leader asks for. The request must not be changed before Response.
+// Kafka: KafkaController.processAlterPartition.
+func (s *State) AlterPartition(req *kmsg.AlterPartitionRequest) *Alteration {
+	a := &Alteration{req: req, resp: req.ResponseKind().(*kmsg.AlterPartitionResponse), state: s}
+	if err := s.checkBroker(metadata.BrokerID(req.BrokerID), req.BrokerEpoch); err != nil {
+		a.resp.ErrorCode = code(err)
+		return a
+	}
+	s.push(&alterStep{a: a})
+	return a
+}
+
+// Response returns the answer for the leader.
+func (a *Alteration) Response() *kmsg.AlterPartitionResponse { return a.resp }
+
+// alterStep checks the proposals against the state at that moment and writes those that are good.
+type alterStep struct {
+	a       *Alteration
+	targets []*kmsg.AlterPartitionResponseTopicPartition
+}
+
+func (t *alterStep) plan(s *State) []Write {
+	var writes []Write
+	resp := t.a.resp
+	resp.Topics = make([]kmsg.AlterPartitionResponseTopic, len(t.a.req.Topics))
+	for i := range t.a.req.Topics {
+		rt := &t.a.req.Topics[i]
+		out := &resp.Topics[i]
+		*out = kmsg.NewAlterPartitionResponseTopic()
+		out.Topic, out.TopidID = rt.Topic, rt.TopicID
+		name, known := s.topicOf(t.a.req.Version, rt)
+		out.Partitions = make([]kmsg.AlterPartitionResponseTopicPartition, len(rt.Partitions))
+		for j := range rt.Partitions {
+			rp := &rt.Partitions[j]
+			op := &out.Partitions[j]
+			*op = kmsg.NewAlterPartitionResponseTopicPartition()
+			op.Partition = rp.Partition
+			if !known {
+				op.ErrorCode = kerr.UnknownTopicID.Code
+				continue
+			}
+			tp := metadata.TopicPartition{Topic: name, Partition: rp.Partition}
+			if w, ok := s.proposal(t.a.req, tp, rp, op); ok {
+				writes = append(writes, w)
+				t.targets = append(t.targets, op)
+			}
+		}
+	}
+	return writes
+}
+
+// topicOf returns the name of a topic, which version 2 and later give as an id. An unknown name is found out per partition.
+func (s *State) topicOf(version int16, t *kmsg.AlterPartitionRequestTopic) (string, bool) {
+	if version < 2 {
+		return t.Topic, true
+	}
+	name, ok := s.names[t.TopicID]
+	return name, ok
+}
+
+// proposal checks one proposal. It returns the write, or false when out has the answer already.
+func (s *State) proposal(req *kmsg.AlterPartitionRequest, tp metadata.TopicPartition, rp *kmsg.AlterPartitionRequestTopicPartition, out *kmsg.AlterPartitionResponseTopicPartition) (Write, bool) {
+	p := s.partition(tp)
+	if p == nil || !p.known {
+		out.ErrorCode = kerr.UnknownTopicOrPartition.Code
+		return Write{}, false
+	}
+	li := p.li
+	li.ControllerEpoch = s.cfg.Epoch
+	li.Leader = metadata.BrokerID(req.BrokerID)
+	li.LeaderEpoch = metadata.LeaderEpoch(rp.LeaderEpoch)
+	li.PartitionEpoch = rp.PartitionEpoch
+	li.ISR = proposedISR(req.Version, rp)
+	li.Recovery = metadata.RecoveryState(rp.LeaderRecoveryState)
+	if sameISR(li, p.li) {
+		fillAltered(out, p.li)
+		return Write{}, false
+	}
+	if err := s.checkProposal(p, li, req.Version, rp); err != nil {
+		out.ErrorCode = code(err)
+		return Write{}, false
+	}
+	return Write{Kind: SetState, Partition: tp, State: li}, true
+}
+
+func proposedISR(version int16, rp *kmsg.AlterPartitionRequestTopicPartition) []metadata.BrokerID {
+	out := make([]metadata.BrokerID, 0, len(rp.NewISR)+len(rp.NewEpochISR))
+	if version < 3 {
+		for _, id := range rp.NewISR {
+			out = append(out, metadata.BrokerID(id))
+		}
+		return out
+	}
+	for _, m := range rp.NewEpochISR {
+		out = append(out, metadata.BrokerID(m.BrokerID))
+	}
+	return out
+}
+
+// sameISR reports whether the proposal is what is there already, perhaps by an earlier attempt whose answer was lost.
+// Kafka: LeaderAndIsr.equalsAllowStalePartitionEpoch.
+func sameISR(proposed, now metadata.LeaderAndISR) bool {
+	return proposed.Leader == now.Leader && proposed.LeaderEpoch == now.LeaderEpoch && slices.Equal(proposed.ISR, now.ISR) &&
+		proposed.Recovery == now.Recovery && proposed.PartitionEpoch <= now.PartitionEpoch
+}
+
+// checkProposal applies the rules in Kafka's order.
+//
+// Differs from Kafka: broker epochs in the request are compared with the registrations (KIP-903), so that a follower that lost
+// its disk is not taken in for fetches of its former life; only the leader may propose, and only replicas.
+func (s *State) checkProposal(p *partition, li metadata.LeaderAndISR, version int16, rp *kmsg.AlterPartitionRequestTopicPartition) error {
+	switch {
+	case li.PartitionEpoch > p.li.PartitionEpoch || li.LeaderEpoch > p.li.LeaderEpoch:
+		return kerr.NotController // it has heard of a later controller
+	case li.LeaderEpoch < p.li.LeaderEpoch:
+		return kerr.FencedLeaderEpoch
+	case li.PartitionEpoch < p.li.PartitionEpoch:
+		return kerr.InvalidUpdateVersion
+	case li.Recovery == metadata.Recovering && len(li.ISR) > 1:
+		return kerr.InvalidRequest
+	case li.Recovery == metadata.Recovering && p.li.Recovery == metadata.Recovered:
+		return kerr.InvalidRequest
+	case li.Leader != p.li.Leader || !slices.Contains(li.ISR, li.Leader) || !subset(li.ISR, p.Replicas):
+		return kerr.InvalidRequest
+	}
+	if s.allEligible(li.ISR, version, rp) {
+		return nil
+	}
+	if version < 2 {
+		return kerr.OperationNotAttempted
+	}
+	return kerr.IneligibleReplica
+}
+
+func (s *State) allEligible(isr []metadata.BrokerID, version int16, rp *kmsg.AlterPartitionRequestTopicPartition) bool {
+	for i, id := range isr {
+		if !s.eligible(id) {
+			return false
+		}
+		if version < 3 {
+			continue
+		}
+		if e := rp.NewEpochISR[i].BrokerEpoch; e != -1 && e != s.brokers[id].Epoch {
+			return false
+		}
+	}
+	return true
+}
+
+func fillAltered(out *kmsg.AlterPartitionResponseTopicPartition, li metadata.LeaderAndISR) {
+	out.LeaderID = int32(li.Leader)
+	out.LeaderEpoch = int32(li.LeaderEpoch)
+	out.ISR = ints(li.ISR)
+	out.LeaderRecoveryState = int8(li.Recovery)
+	out.PartitionEpoch = li.PartitionEpoch
+}
+
+func (t *alterStep) apply(s *State, writes []Write, results []Result) {
+	for i, w := range writes {
+		p := s.partition(w.Partition)
+		switch {
+		case p == nil:
+			t.targets[i].ErrorCode = kerr.UnknownTopicOrPartition.Code
+		case !results[i].Conflict:
+			s.change(p, written(w, results[i]), false)
+			s.batch.tell(p)
+			fillAltered(t.targets[i], p.li)
+			s.resumeIfComplete(p)
+		default:
+			// Somebody else wrote the state. The leader stays pending until it hears LeaderAndIsr, so it must be told.
+			t.targets[i].ErrorCode = kerr.InvalidUpdateVersion.Code
+			if s.conflict(p, results[i]) {
+				s.push(s.adopt([]*partition{p})...)
+			}
+		}
+	}
+}
+
+// code gives the number of a bare kerr error.
+func code(err error) int16 {
+	if e, ok := err.(*kerr.Error); ok { //nolint:errorlint // only errors made here
+		return e.Code
+	}
+	return kerr.UnknownServerError.Code
+}

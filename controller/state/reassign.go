@@ -1,0 +1,185 @@
+package state
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"jackdaw/metadata"
+)
+
+// Reassign plans the move of a partition to target, in place of a move that runs; a nil target cancels that one. The work goes
+// on over later events until all of the target is in sync. Kafka: KafkaController.processApiPartitionReassignment.
+func (s *State) Reassign(tp metadata.TopicPartition, target []metadata.BrokerID) error {
+	p := s.partition(tp)
+	if err := s.checkTarget(p, target); err != nil {
+		return err
+	}
+	switch {
+	case p == nil || s.dying(tp.Topic):
+		return errNoPartition
+	case target == nil && !p.Reassigning():
+		return Errorf(kerr.NoReassignmentInProgress, "No partition reassignment is in progress.")
+	case target == nil:
+		target = p.Origin()
+	}
+	s.push(call(func(s *State) { s.reassign(p, p.ReassignTo(target)) }))
+	return nil
+}
+
+func (s *State) checkTarget(p *partition, target []metadata.BrokerID) error {
+	if target == nil {
+		return nil
+	}
+	refuse := func(format string, args ...any) error {
+		return Errorf(kerr.InvalidReplicaAssignment, format, args...)
+	}
+	seen := map[metadata.BrokerID]bool{}
+	for _, id := range target {
+		if id < 0 {
+			return refuse("Invalid broker id in replica list: %s", scalaBuffer(target))
+		}
+		if seen[id] {
+			return refuse("Duplicate replica ids in partition reassignment replica list: %s", scalaBuffer(target))
+		}
+		seen[id] = true
+	}
+	if len(target) == 0 {
+		return refuse("Empty replica list specified in partition reassignment.")
+	}
+	var current Assignment
+	if p != nil {
+		current = p.Assignment
+	}
+	live := only(s.brokerIDs(), s.eligible)
+	if adding := current.ReassignTo(target).Adding; p != nil && !subset(adding, live) {
+		return refuse("Replica assignment has brokers that are not alive. Replica list: %s, live broker list: Set(%s)",
+			scalaBuffer(adding), joinIDs(live))
+	}
+	return nil
+}
+
+// scalaBuffer writes a list as it stands in Kafka's messages.
+func scalaBuffer(ids []metadata.BrokerID) string { return "ArrayBuffer(" + joinIDs(ids) + ")" }
+
+func joinIDs(ids []metadata.BrokerID) string {
+	parts := make([]string, len(ids))
+	for i, id := range ids {
+		parts[i] = fmt.Sprint(int32(id))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// reassign begins a move: ZooKeeper first, then the replicas that an earlier move was adding and nobody wants any more, then
+// either the new replicas or, if all are in sync already, the end. Kafka: KafkaController.onPartitionReassignment.
+func (s *State) reassign(p *partition, to Assignment) {
+	if s.partition(p.TopicPartition) != p {
+		return
+	}
+	unwanted := without(p.Replicas, to.Replicas)
+	s.reassigning[p.TopicPartition] = struct{}{}
+	if !p.equal(to) {
+		s.push(&topicStep{name: p.Topic, change: func(*topic) { p.Assignment = to }})
+	}
+	if len(unwanted) > 0 {
+		s.dropReplicas(p, unwanted)
+	}
+	s.push(call(func(s *State) { s.continueReassignment(p) }))
+}
+
+// dropReplicas takes replicas out of the ISR and deletes them.
+func (s *State) dropReplicas(p *partition, ids []metadata.BrokerID) {
+	s.push(
+		&shrinkStep{replicas: map[*partition][]metadata.BrokerID{p: ids}},
+		call(func(s *State) {
+			for _, id := range ids {
+				s.batch.stop(p, id, true)
+			}
+		}),
+	)
+}
+
+// continueReassignment starts the replicas that are added, or ends the move when all of the target is in sync.
+func (s *State) continueReassignment(p *partition) {
+	if s.partition(p.TopicPartition) != p {
+		return
+	}
+	if s.complete(p) {
+		s.completeReassignment(p)
+		return
+	}
+	s.push(&bumpStep{p: p, fresh: p.Adding})
+}
+
+// complete reports whether the target is in sync. A partition that never had a leader has nothing to move.
+func (s *State) complete(p *partition) bool {
+	return !p.Reassigning() || p.known && subset(p.Target(), p.li.ISR)
+}
+
+// completeReassignment ends a move: new assignment in memory, a leader of the target, the old replicas gone, ZooKeeper last, so
+// that a new controller does all of it again if this one fails in between.
+func (s *State) completeReassignment(p *partition) {
+	removing := p.Removing
+	p.Assignment = Assignment{Replicas: p.Target()}
+	if s.online(p.li.Leader, p.TopicPartition) && slices.Contains(p.Replicas, p.li.Leader) {
+		s.push(&bumpStep{p: p})
+	} else {
+		s.push(&electStep{partitions: []*partition{p}, rule: byReassignment})
+	}
+	if len(removing) > 0 {
+		s.dropReplicas(p, removing)
+	}
+	s.push(
+		&topicStep{name: p.Topic},
+		call(func(s *State) {
+			delete(s.reassigning, p.TopicPartition)
+			s.batch.tell(p)
+			s.advanceDeletion(p.Topic)
+		}),
+	)
+}
+
+// resumeIfComplete ends the move of p if the ISR that was just written is all it waited for.
+func (s *State) resumeIfComplete(p *partition) {
+	if _, moving := s.reassigning[p.TopicPartition]; moving && s.complete(p) {
+		s.push(call(func(s *State) {
+			if _, still := s.reassigning[p.TopicPartition]; still && s.complete(p) {
+				s.completeReassignment(p)
+			}
+		}))
+	}
+}
+
+// resumeReassignments goes on with the moves that have one of the brokers in their target; with all when brokers is nil.
+func (s *State) resumeReassignments(brokers []metadata.BrokerID) {
+	for _, tp := range s.Reassigning() {
+		p := s.partition(tp)
+		if p == nil {
+			delete(s.reassigning, tp)
+			continue
+		}
+		concerned := brokers == nil || slices.ContainsFunc(p.Target(), func(id metadata.BrokerID) bool { return slices.Contains(brokers, id) })
+		if concerned {
+			s.push(call(func(s *State) { s.continueReassignment(p) }))
+		}
+	}
+}
+
+// Reassigning returns the partitions with a move that runs, sorted.
+func (s *State) Reassigning() []metadata.TopicPartition {
+	out := slices.Collect(maps.Keys(s.reassigning))
+	slices.SortFunc(out, metadata.TopicPartition.Compare)
+	return out
+}
+
+// Assignment returns the assignment of a partition.
+func (s *State) Assignment(tp metadata.TopicPartition) (Assignment, bool) {
+	p := s.partition(tp)
+	if p == nil {
+		return Assignment{}, false
+	}
+	return p.Assignment, true
+}
