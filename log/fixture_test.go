@@ -1,6 +1,7 @@
 package log
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -30,7 +31,7 @@ type fixture struct {
 func newFixture(t *testing.T, fsys vfs.FS, change func(*Config)) *fixture {
 	t.Helper()
 	f := &fixture{t: t, fs: fsys, cfg: DefaultConfig(), now: testStart}
-	f.cfg.IndexBytes = 4096
+	f.cfg.IndexBytes = 1 << 20
 	if change != nil {
 		change(&f.cfg)
 	}
@@ -147,4 +148,9 @@ func readAll(t *testing.T, l *Log) []int64 {
 		}
 	}
 	return out
+}
+
+func contextWithCancel(t *testing.T) (context.Context, context.CancelFunc) {
+	t.Helper()
+	return context.WithCancel(t.Context())
 }

@@ -37,10 +37,11 @@ func (l *Log) settle() {
 
 // readError decides what an error of a read means: the client's fault, or the disk's.
 func (l *Log) readError(err error) error {
+	if err == nil || errors.Is(err, kerr.OffsetOutOfRange) {
+		return err
+	}
 	var corrupt *CorruptError
 	switch {
-	case err == nil, errors.Is(err, kerr.OffsetOutOfRange):
-		return err
 	case errors.As(err, &corrupt):
 		if l.gone.Load() {
 			return err

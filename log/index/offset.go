@@ -95,7 +95,7 @@ func (x *Offset) Last() OffsetEntry {
 func (x *Offset) Lookup(offset int64, scratch []byte) (OffsetEntry, error) {
 	rel := offset - x.base
 	n, err := x.t.search(scratch, func(e []byte) bool { return int64(int32(binary.BigEndian.Uint32(e))) <= rel })
-	e, err := x.entryBefore(n, err)
+	e, err := x.entryBefore(n, err, scratch)
 	if e.Offset > offset { // truncated and written again between the search and the read of the entry
 		return OffsetEntry{Offset: x.base}, err
 	}
@@ -105,7 +105,7 @@ func (x *Offset) Lookup(offset int64, scratch []byte) (OffsetEntry, error) {
 // LookupPos returns the entry with the largest position <= pos, or base and position 0.
 func (x *Offset) LookupPos(pos int64, scratch []byte) (OffsetEntry, error) {
 	n, err := x.t.search(scratch, func(e []byte) bool { return int64(int32(binary.BigEndian.Uint32(e[4:]))) <= pos })
-	return x.entryBefore(n, err)
+	return x.entryBefore(n, err, scratch)
 }
 
 // UpperBound returns the first entry whose position is >= pos; ok is false when there is none.
@@ -123,15 +123,17 @@ func (x *Offset) UpperBound(pos int64, scratch []byte) (e OffsetEntry, ok bool, 
 }
 
 // entryBefore returns entry n-1, or the start of the segment when n is 0.
-func (x *Offset) entryBefore(n int, err error) (OffsetEntry, error) {
+func (x *Offset) entryBefore(n int, err error, scratch []byte) (OffsetEntry, error) {
 	if err != nil || n == 0 {
 		return OffsetEntry{Offset: x.base}, err
 	}
-	var b [OffsetEntrySize]byte
-	if err := x.t.at(n-1, b[:]); err != nil {
+	if len(scratch) < OffsetEntrySize {
+		scratch = make([]byte, OffsetEntrySize)
+	}
+	if err := x.t.at(n-1, scratch[:OffsetEntrySize]); err != nil {
 		return OffsetEntry{}, err
 	}
-	return x.decode(b[:]), nil
+	return x.decode(scratch), nil
 }
 
 // TruncateTo drops the entries with an offset >= offset.
