@@ -91,6 +91,9 @@ func splitBytes(p []byte) (b, rest []byte, ok bool) {
 	return p[:n:n], p[n:], true
 }
 
+// maxUnwrapped bounds in bytes what a compressed message set of an old format may unfold to; that is held in memory.
+const maxUnwrapped = 64 << 20
+
 // OldRecord is a message of an old format, out of its wrapper. Its bytes are good until the next step of the iteration.
 type OldRecord struct {
 	Offset     int64
@@ -184,7 +187,7 @@ func (w *Workspace) unwrap(m Message, value []byte) ([]byte, error) {
 		value = mendLZ4(value)
 	}
 	var err error
-	w.scratch, err = w.Decompress(w.scratch[:0], m.Codec(), value, DefaultMaxUncompressed)
+	w.scratch, err = w.Decompress(w.scratch[:0], m.Codec(), value, maxUnwrapped)
 	if err != nil {
 		return nil, invalid(kerr.InvalidRecord, "%s message at offset %d: %v", m.Codec(), m.Offset(), err)
 	}

@@ -7,9 +7,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-// DefaultMaxUncompressed is the default bound of what the records of a batch may unfold to: 1 GiB. Nothing of that size
-// is ever held in memory; it bounds the work that a few bytes can cause.
-const DefaultMaxUncompressed = int64(1) << 30
+// DefaultMaxUncompressed is the default bound of what the records of a batch may unfold to: 256 MiB, far above what
+// producers collect for one batch. Nothing of that size is held in memory; it bounds the work that a few bytes can cause.
+//
+// Differs from Kafka: it has no bound.
+const DefaultMaxUncompressed = int64(256) << 20
 
 // maxRecordErrors is how many records of a batch are named in an error; the rest is only counted.
 const maxRecordErrors = 100
