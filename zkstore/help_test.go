@@ -231,23 +231,29 @@ type proxy struct {
 	target string
 	wg     sync.WaitGroup
 
-	mu sync.Mutex
-	// conns are both ends of all connections.
-	conns map[net.Conn]struct{}
+	mu    sync.Mutex
+	pairs map[*pair]struct{}
 	// refuse closes new connections at once.
 	refuse bool
 	// lose closes a connection instead of passing the next answer on.
 	lose bool
-	// frozen is closed while bytes may pass.
-	frozen chan struct{}
+	// pass is closed while bytes may pass.
+	pass chan struct{}
+}
+
+// pair is a connection from the client and the one to the server.
+type pair struct {
+	down, up net.Conn
+	// orphaned tells that the client's end is gone and the server is not to know; guarded by proxy.mu.
+	orphaned bool
 }
 
 func newProxy(t testing.TB, target string) *proxy {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	p := &proxy{ln: ln, target: target, conns: map[net.Conn]struct{}{}, frozen: make(chan struct{})}
-	close(p.frozen)
+	p := &proxy{ln: ln, target: target, pairs: map[*pair]struct{}{}, pass: make(chan struct{})}
+	close(p.pass)
 	p.wg.Go(p.accept)
 	t.Cleanup(func() {
 		_ = ln.Close()
@@ -276,16 +282,16 @@ func (p *proxy) accept() {
 			}
 			continue
 		}
-		p.conns[down], p.conns[up] = struct{}{}, struct{}{}
+		c := &pair{down: down, up: up}
+		p.pairs[c] = struct{}{}
 		p.mu.Unlock()
-		p.wg.Go(func() { p.copy(up, down, false) })
-		p.wg.Go(func() { p.copy(down, up, true) })
+		p.wg.Go(func() { p.copy(c, up, down, false) })
+		p.wg.Go(func() { p.copy(c, down, up, true) })
 	}
 }
 
-func (p *proxy) copy(dst, src net.Conn, answers bool) {
-	defer dst.Close()
-	defer src.Close()
+func (p *proxy) copy(c *pair, dst, src net.Conn, answers bool) {
+	defer p.closeUnlessOrphaned(c)
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := src.Read(buf)
@@ -293,13 +299,16 @@ func (p *proxy) copy(dst, src net.Conn, answers bool) {
 			return
 		}
 		p.mu.Lock()
-		gate, lose := p.frozen, answers && p.lose
+		gate, lose, orphaned := p.pass, answers && p.lose, c.orphaned
 		if lose {
 			p.lose = false
 		}
 		p.mu.Unlock()
 		if lose {
 			return
+		}
+		if orphaned {
+			continue
 		}
 		<-gate
 		if _, err := dst.Write(buf[:n]); err != nil {
@@ -308,14 +317,55 @@ func (p *proxy) copy(dst, src net.Conn, answers bool) {
 	}
 }
 
+func (p *proxy) closeUnlessOrphaned(c *pair) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = c.down.Close()
+	if !c.orphaned {
+		_ = c.up.Close()
+		delete(p.pairs, c)
+	}
+}
+
 // cut closes all connections.
 func (p *proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for c := range p.conns {
-		_ = c.Close()
+	for c := range p.pairs {
+		_ = c.down.Close()
+		_ = c.up.Close()
 	}
-	clear(p.conns)
+}
+
+// orphan closes the client's ends of all connections and refuses new ones until open, while the server goes on hearing
+// of the sessions until stop.
+func (p *proxy) orphan() (stop func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuse = true
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	for c := range p.pairs {
+		c.orphaned = true
+		_ = c.down.Close()
+		wg.Go(func() {
+			defer c.up.Close()
+			tick := time.NewTicker(100 * time.Millisecond)
+			defer tick.Stop()
+			for {
+				ping := []byte{0, 0, 0, 8, 0xff, 0xff, 0xff, 0xfe, 0, 0, 0, 11}
+				if _, err := c.up.Write(ping); err != nil {
+					return
+				}
+				select {
+				case <-tick.C:
+				case <-done:
+					return
+				}
+			}
+		})
+	}
+	return func() { close(done); wg.Wait() }
 }
 
 // loseAnswer makes the next answer end its connection instead.
@@ -343,15 +393,15 @@ func (p *proxy) open() {
 func (p *proxy) freeze() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.frozen = make(chan struct{})
+	p.pass = make(chan struct{})
 }
 
 func (p *proxy) thaw() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	select {
-	case <-p.frozen:
+	case <-p.pass:
 	default:
-		close(p.frozen)
+		close(p.pass)
 	}
 }
