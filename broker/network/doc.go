@@ -1,8 +1,18 @@
-// Package network serves Kafka's connections: listeners, frames, limits, order of responses.
+// Package network serves Kafka's connections: listeners, frames, limits, the order of responses.
 //
-// Each connection has two goroutines. The reader reads a frame, decodes it and calls the Handler on the same goroutine;
-// the writer sends the responses in the order of the requests, whatever the order they become ready in. While a request
-// is in work the connection is muted: nothing more is read from it, as Apache Kafka does, so that a peer that does not
-// read its responses cannot make more of them. A handler may lift the mute for its request (Request.Unmute), which Produce does while it
-// waits for replicas; the number of requests so in work on a connection is bounded.
+// A connection has a reader goroutine. It reads a frame, decodes it, calls the Handler, and sends the answer itself if
+// that is there when the handler returns. While a request is in work the connection is muted: nothing more is read from
+// it, as in Apache Kafka, so that a peer that does not read its answers cannot make more of them. A handler may lift the
+// mute for its request (Request.Unmute), as Produce does while it waits for replicas; how many requests may so be in
+// work is bounded. The first Unmute starts the connection's second goroutine, the writer, which sends what becomes
+// ready while the reader is at the next request. Answers always go out in the order of the requests.
+//
+// Memory. Nothing is believed that has not arrived: a frame's memory grows with its bytes, and what kmsg is going to
+// allocate for a body is estimated before it does. Both are reserved from a budget.Budget, when there is one.
+// Request.Body's record bytes alias the frame, whose owner is the connection; see Request for how long.
+//
+// Record bytes in answers stay in their files: see protocol.Part. They are sent by sendfile from explicit offsets; small
+// ranges, and connections under another protocol (ListenerConfig.Wrap), are copied.
+//
+// Locks: Server.mu and Conn.mu are never held together, nor while anything is read, written or called back.
 package network

@@ -2,7 +2,6 @@ package network
 
 import (
 	"bytes"
-	"fmt"
 	"runtime"
 	"testing"
 
@@ -147,11 +146,4 @@ func TestConn_ByteByByte_Served(t *testing.T) {
 	}
 	c.expect(1)
 	c.expect(1)
-}
-
-func ExampleOptions() {
-	o := Options{}
-	o.setDefaults()
-	fmt.Println(o.MaxRequestBytes, o.IdleTimeout)
-	// Output: 104857600 10m0s
 }

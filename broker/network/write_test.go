@@ -150,6 +150,26 @@ func TestRespondParts_PeerGone_DoneCalledOnce(t *testing.T) {
 	}
 }
 
+// The whole way of a small Produce through this layer: what is left is the client id, the Request, and kmsg's four pieces.
+func TestServer_Produce_FewAllocations(t *testing.T) {
+	resp := produceRequest(1, nil).ResponseKind()
+	s := startServer(t, Options{}, func(r *Request) { r.Unmute(); r.Respond(resp) })
+	c := dial(t, s, "PLAINTEXT")
+	req := protocol.AppendRequest(nil, "test", 1, produceRequest(1, make([]byte, 100)))
+	in := make([]byte, 1000)
+	n := testing.AllocsPerRun(200, func() {
+		if _, err := c.Write(req); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Read(in); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if n > 8 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func BenchmarkRequest(b *testing.B) {
 	f, _ := tempFile(b, 1<<20)
 	b.Run("produce", func(b *testing.B) {
