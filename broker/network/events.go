@@ -17,7 +17,7 @@ const (
 	eventPerIP
 	eventAccept
 	eventIdle
-	events
+	eventKinds
 )
 
 func (e event) message() string {
@@ -47,7 +47,7 @@ type eventLog struct {
 	lg *slog.Logger
 	mu struct {
 		sync.Mutex
-		kinds [events]struct {
+		kinds [eventKinds]struct {
 			second  int64
 			lines   int
 			skipped int
