@@ -23,7 +23,6 @@ type apiMetrics struct {
 	min       int16
 	other     prometheus.Counter // versions that are not served: ApiVersions of newer clients
 	totalTime prometheus.Observer
-	bytes     prometheus.Observer
 }
 
 func newServerMetrics(reg prometheus.Registerer) *serverMetrics {
@@ -32,7 +31,6 @@ func newServerMetrics(reg prometheus.Registerer) *serverMetrics {
 	}
 	requests := metrics.NewCounter(reg, bean("RequestsPerSec"), "Requests, by API and version.", "request", "version")
 	total := metrics.NewQuantiles(reg, bean("TotalTimeMs"), "Milliseconds from the arrival of a request to its answer's last byte.", "request")
-	size := metrics.NewQuantiles(reg, bean("RequestBytes"), "Size of requests in bytes.", "request")
 	m := &serverMetrics{
 		connections: metrics.NewGauge(reg, metrics.MBean{Domain: "kafka.network", Type: "SocketServer", Name: "ConnectionCount"},
 			"Open connections.", "listener"),
@@ -43,7 +41,7 @@ func newServerMetrics(reg prometheus.Registerer) *serverMetrics {
 	for _, api := range protocol.Table() {
 		a := &apiMetrics{
 			min: api.Min, other: requests.WithLabelValues(api.Name, "other"),
-			totalTime: total.WithLabelValues(api.Name), bytes: size.WithLabelValues(api.Name),
+			totalTime: total.WithLabelValues(api.Name),
 		}
 		for v := api.Min; v <= api.Max; v++ {
 			a.requests = append(a.requests, requests.WithLabelValues(api.Name, strconv.Itoa(int(v))))
@@ -65,5 +63,4 @@ func (m *serverMetrics) observe(r *Request, now time.Time) {
 		a.other.Inc()
 	}
 	a.totalTime.Observe(float64(now.Sub(r.Received)) / float64(time.Millisecond))
-	a.bytes.Observe(float64(r.Size))
 }
