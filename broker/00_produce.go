@@ -1,0 +1,195 @@
+package broker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"jackdaw/broker/network"
+	"jackdaw/log"
+	"jackdaw/metadata"
+	"jackdaw/protocol"
+	"jackdaw/protocol/record"
+	"jackdaw/replication"
+)
+
+// Produce (0), v3-11. Kafka: KafkaApis.handleProduceRequest. Current leader in errors since v10 (KIP-951).
+// Differs from Kafka: null records are answered, an unknown codec is INVALID_RECORD.   Pipelined: yes.   Cost: the record bytes, once.
+func (b *Broker) handleProduce(r *network.Request) {
+	req := r.Body.(*kmsg.ProduceRequest)
+	c := produceCall{b: b, r: r, resp: req.ResponseKind().(*kmsg.ProduceResponse), acks: req.Acks}
+	c.prepare(req)
+	r.Unmute()
+	if len(c.entries) == 0 {
+		c.answer()
+		return
+	}
+	b.replicas.Append(replication.AppendRequest{
+		Acks:    req.Acks,
+		Timeout: time.Duration(req.TimeoutMillis) * time.Millisecond,
+		Origin:  log.Client, AllowZstd: req.Version >= 7,
+		Entries: c.entries,
+	}, c.appended)
+}
+
+// produceCall is one Produce request on its way. The response is laid out first; slots point at the partitions that
+// wait for the append of the entry of the same index.
+type produceCall struct {
+	b       *Broker
+	r       *network.Request
+	resp    *kmsg.ProduceResponse
+	acks    int16
+	entries []replication.AppendEntry
+	slots   []*kmsg.ProduceResponseTopicPartition
+	failed  error
+}
+
+// prepare lays out the response and sorts out what needs no log to be refused.
+func (c *produceCall) prepare(req *kmsg.ProduceRequest) {
+	n := 0
+	for i := range req.Topics {
+		n += len(req.Topics[i].Partitions)
+	}
+	partitions := make([]kmsg.ProduceResponseTopicPartition, n)
+	c.resp.Topics = make([]kmsg.ProduceResponseTopic, len(req.Topics))
+	c.entries = make([]replication.AppendEntry, 0, n)
+	c.slots = make([]*kmsg.ProduceResponseTopicPartition, 0, n)
+	refused := refuseProduce(req)
+	image := c.b.cache.Image()
+	for i := range req.Topics {
+		t := &req.Topics[i]
+		out := &c.resp.Topics[i]
+		out.Topic = t.Topic
+		out.Partitions, partitions = partitions[:len(t.Partitions):len(t.Partitions)], partitions[len(t.Partitions):]
+		for j := range t.Partitions {
+			c.partition(image, req.Version, t.Topic, &t.Partitions[j], &out.Partitions[j], refused)
+		}
+	}
+}
+
+// refuseProduce finds what is wrong with the request as a whole; the error goes to every partition.
+func refuseProduce(req *kmsg.ProduceRequest) error {
+	if req.Acks < -1 || req.Acks > 1 {
+		return fmt.Errorf("acks %d: %w", req.Acks, kerr.InvalidRequiredAcks)
+	}
+	if req.TransactionID != nil {
+		return nil
+	}
+	for i := range req.Topics {
+		for j := range req.Topics[i].Partitions {
+			if b, _, err := record.Next(req.Topics[i].Partitions[j].Records); err == nil && b.Magic() == 2 && b.IsTransactional() {
+				return fmt.Errorf("transactional batch without transactional id: %w", kerr.TransactionalIDAuthorizationFailed)
+			}
+		}
+	}
+	return nil
+}
+
+func (c *produceCall) partition(image *metadata.Image, version int16, topic string, p *kmsg.ProduceRequestTopicPartition,
+	out *kmsg.ProduceResponseTopicPartition, err error) {
+	out.Partition = p.Partition
+	out.BaseOffset, out.LogAppendTime, out.LogStartOffset = -1, -1, -1
+	out.CurrentLeader.LeaderID, out.CurrentLeader.LeaderEpoch = -1, -1
+	tp := metadata.TopicPartition{Topic: topic, Partition: p.Partition}
+	if err == nil {
+		if _, ok := image.Partition(tp); !ok {
+			err = kerr.UnknownTopicOrPartition
+		}
+	}
+	if err == nil {
+		err = checkProduceRecords(version, p.Records)
+	}
+	if err != nil {
+		c.fail(out, err)
+		return
+	}
+	c.entries = append(c.entries, replication.AppendEntry{TP: tp, Records: p.Records})
+	c.slots = append(c.slots, out)
+}
+
+// checkProduceRecords holds what the request's version allows inside. Kafka: ProduceRequest.validateRecords.
+func checkProduceRecords(version int16, records []byte) error {
+	if len(records) == 0 {
+		return fmt.Errorf("a partition of a Produce request must carry one batch, not none: %w", kerr.InvalidRecord)
+	}
+	b, rest, err := record.Next(records)
+	if err != nil {
+		return malformedBatch(records)
+	}
+	switch {
+	case b.Magic() != 2:
+		return fmt.Errorf("Produce v3 and up carries message format 2, not %d: %w", b.Magic(), kerr.InvalidRecord)
+	case len(rest) > 0:
+		return fmt.Errorf("a partition of a Produce request must carry exactly one batch: %w", kerr.InvalidRecord)
+	case version < 7 && b.Codec() == record.Zstd:
+		return fmt.Errorf("zstd needs Produce v7: %w", kerr.UnsupportedCompressionType)
+	}
+	return nil
+}
+
+// magicPosition is where all message formats have their version.
+const magicPosition = 16
+
+// malformedBatch says why no batch can be split off. Only the wrong format has a code of its own.
+func malformedBatch(records []byte) error {
+	if len(records) > magicPosition && records[magicPosition] > 2 {
+		return protocol.WithMessage(kerr.CorruptMessage, fmt.Sprintf("Invalid magic found in record: %d", int8(records[magicPosition])))
+	}
+	return fmt.Errorf("the batch ends past its data, or is shorter than its header: %w", kerr.InvalidRecord)
+}
+
+func (c *produceCall) fail(out *kmsg.ProduceResponseTopicPartition, err error) {
+	out.ErrorCode = protocol.ErrorCode(err)
+	out.ErrorMessage = protocol.ErrorMessage(err)
+	if c.failed == nil {
+		c.failed = err
+	}
+}
+
+// appended takes the results in the order of the entries.
+func (c *produceCall) appended(results []replication.AppendResult) {
+	for i := range results {
+		res, out := &results[i], c.slots[i]
+		out.LogStartOffset = res.Info.LogStartOffset
+		if res.Err != nil {
+			c.fail(out, res.Err)
+			c.rejected(out, res)
+			continue
+		}
+		out.BaseOffset, out.LogAppendTime = res.Info.FirstOffset, res.Info.LogAppendTime
+	}
+	c.answer()
+}
+
+// rejected adds what later versions tell about an error: the faulty records, and who leads now.
+func (c *produceCall) rejected(out *kmsg.ProduceResponseTopicPartition, res *replication.AppendResult) {
+	for _, e := range res.Info.RecordErrors {
+		out.ErrorRecords = append(out.ErrorRecords, kmsg.ProduceResponseTopicPartitionErrorRecord{
+			RelativeOffset: e.Index, ErrorMessage: optional(e.Message),
+		})
+	}
+	if c.resp.Version < 10 || out.ErrorCode != kerr.NotLeaderForPartition.Code {
+		return
+	}
+	leader := res.CurrentLeader
+	out.CurrentLeader.LeaderID, out.CurrentLeader.LeaderEpoch = int32(leader.ID), int32(leader.Epoch)
+	if e, rack, ok := c.b.endpointFor(leader.ID, c.r.Conn.Listener()); ok {
+		c.resp.Brokers = append(c.resp.Brokers, kmsg.ProduceResponseBroker{
+			NodeID: int32(leader.ID), Host: e.Host, Port: e.Port, Rack: rack,
+		})
+	}
+}
+
+// answer responds. With acks=0 nothing is sent when all is well; else the connection is closed, the one sign there is.
+func (c *produceCall) answer() {
+	switch {
+	case c.acks != 0:
+		c.r.Respond(c.resp)
+	case c.failed != nil:
+		c.r.Close(fmt.Errorf("produce with acks=0: %w", c.failed))
+	default:
+		c.r.NoResponse()
+	}
+}

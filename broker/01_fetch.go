@@ -1,0 +1,234 @@
+package broker
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"jackdaw/broker/network"
+	"jackdaw/metadata"
+	"jackdaw/protocol"
+	"jackdaw/protocol/record"
+	"jackdaw/replication"
+)
+
+// Fetch (1), v4-17. Kafka: KafkaApis.handleFetchRequest. Sessions KIP-227, nearest replica KIP-392, diverging epoch KIP-595,
+// topic ids KIP-516, replica state KIP-903, leaders in errors KIP-951.
+// Pipelined: no.   Cost: the frame and what small ranges are copied; record bytes go from the page cache to the socket.
+func (b *Broker) handleFetch(r *network.Request) {
+	req := r.Body.(*kmsg.FetchRequest)
+	c := fetchCalls.Get().(*fetchCall)
+	c.b, c.r, c.version = b, r, req.Version
+	replica, epoch := req.ReplicaID, int64(-1)
+	if req.Version >= 15 {
+		replica, epoch = req.ReplicaState.ID, req.ReplicaState.Epoch
+	}
+	session, err := b.replicas.Sessions().Begin(c.session(req, replica >= 0))
+	if err != nil {
+		c.resp.ErrorCode = protocol.ErrorCode(err)
+		c.send()
+		return
+	}
+	c.context = session
+	maxBytes := min(req.MaxBytes, b.cfg.FetchMaxBytes)
+	b.replicas.Fetch(replication.FetchRequest{
+		Replica:       metadata.BrokerID(replica),
+		ReplicaEpoch:  epoch,
+		MaxWait:       time.Duration(req.MaxWaitMillis) * time.Millisecond,
+		MinBytes:      min(req.MinBytes, maxBytes),
+		MaxBytes:      maxBytes,
+		ReadCommitted: req.IsolationLevel == 1,
+		AnyReplica:    req.Version >= 11,
+		Rack:          req.Rack,
+		Partitions:    session.Partitions(),
+	}, c.fetched)
+}
+
+// fetchCall is one Fetch on its way. It is pooled: its slices and the writer's memory serve the next request once the
+// answer has been sent.
+type fetchCall struct {
+	b       *Broker
+	r       *network.Request
+	version int16
+	context *replication.FetchContext
+	// results hold the pins on segment files until the answer is sent.
+	results    []replication.FetchResult
+	resp       protocol.FetchResponse
+	partitions []protocol.FetchPartition
+	asked      []replication.FetchPartition
+	writer     protocol.FetchWriter
+}
+
+var fetchCalls = sync.Pool{New: func() any { return &fetchCall{} }}
+
+// session reads the part of the request that sessions are about.
+func (c *fetchCall) session(req *kmsg.FetchRequest, follower bool) replication.SessionRequest {
+	image := c.b.cache.Image()
+	name := func(id metadata.TopicID) (string, bool) {
+		t, ok := image.TopicByID(id)
+		if !ok {
+			return "", false
+		}
+		return t.Name, true
+	}
+	c.asked = c.asked[:0]
+	for i := range req.Topics {
+		t := &req.Topics[i]
+		topic, id := topicOf(req.Version, t.Topic, t.TopicID, image)
+		for j := range t.Partitions {
+			c.asked = append(c.asked, fetchPartition(req.Version, topic, id, &t.Partitions[j]))
+		}
+	}
+	s := replication.SessionRequest{
+		Version: req.Version, ID: req.SessionID, Epoch: req.SessionEpoch, Follower: follower, Partitions: c.asked, Name: name,
+	}
+	for _, t := range req.ForgottenTopics {
+		topic, id := topicOf(req.Version, t.Topic, t.TopicID, image)
+		for _, p := range t.Partitions {
+			s.Forgotten = append(s.Forgotten, replication.FetchPartition{TP: metadata.TopicPartition{Topic: topic, Partition: p}, TopicID: id})
+		}
+	}
+	return s
+}
+
+// topicOf gives name and id of a topic as a request names it: by id from v13 on, with an empty name where it is unknown.
+func topicOf(version int16, name string, id metadata.TopicID, image *metadata.Image) (string, metadata.TopicID) {
+	if version < 13 {
+		return name, metadata.TopicID{}
+	}
+	if t, ok := image.TopicByID(id); ok {
+		return t.Name, id
+	}
+	return "", id
+}
+
+func fetchPartition(version int16, topic string, id metadata.TopicID, p *kmsg.FetchRequestTopicPartition) replication.FetchPartition {
+	out := replication.FetchPartition{
+		TP:                 metadata.TopicPartition{Topic: topic, Partition: p.Partition},
+		TopicID:            id,
+		Offset:             p.FetchOffset,
+		CurrentLeaderEpoch: metadata.NoEpoch,
+		LastFetchedEpoch:   metadata.NoEpoch,
+		LogStartOffset:     -1,
+		MaxBytes:           p.PartitionMaxBytes,
+	}
+	if version >= 5 {
+		out.LogStartOffset = p.LogStartOffset
+	}
+	if version >= 9 {
+		out.CurrentLeaderEpoch = metadata.LeaderEpoch(p.CurrentLeaderEpoch)
+	}
+	if version >= 12 {
+		out.LastFetchedEpoch = metadata.LeaderEpoch(p.LastFetchedEpoch)
+	}
+	return out
+}
+
+// fetched takes the results in the order of the session's partitions.
+func (c *fetchCall) fetched(results []replication.FetchResult) {
+	c.resp.SessionID, c.results = c.context.Finish(results)
+	c.partitions = c.partitions[:0]
+	for i := range c.results {
+		c.partitions = append(c.partitions, c.partition(&c.results[i]))
+	}
+	c.groupByTopic()
+	c.send()
+}
+
+// groupByTopic lays out c.partitions under their topics; neighbours of one topic share an entry.
+func (c *fetchCall) groupByTopic() {
+	c.resp.Topics = c.resp.Topics[:0]
+	for start := 0; start < len(c.results); {
+		first := &c.results[start]
+		end := start + 1
+		for end < len(c.results) && c.results[end].TP.Topic == first.TP.Topic && c.results[end].TopicID == first.TopicID {
+			end++
+		}
+		c.resp.Topics = append(c.resp.Topics, protocol.FetchTopic{
+			Topic: first.TP.Topic, TopicID: first.TopicID, Partitions: c.partitions[start:end:end],
+		})
+		start = end
+	}
+}
+
+func (c *fetchCall) partition(res *replication.FetchResult) protocol.FetchPartition {
+	out := protocol.NoFetchPartition(res.TP.Partition, protocol.ErrorCode(res.Err))
+	out.HighWatermark, out.LastStableOffset, out.LogStartOffset = res.HighWatermark, res.LastStableOffset, res.LogStartOffset
+	out.PreferredReadReplica = int32(res.PreferredReadReplica)
+	if res.Aborted != nil {
+		out.Aborted = make([]protocol.AbortedTransaction, len(res.Aborted))
+		for i, a := range res.Aborted {
+			out.Aborted[i] = protocol.AbortedTransaction(a)
+		}
+	}
+	if res.Diverging != nil {
+		out.DivergingEpoch = protocol.DivergingEpoch{Epoch: int32(res.Diverging.Epoch), EndOffset: res.Diverging.EndOffset}
+	}
+	if res.Err != nil {
+		c.leaderHint(&out, res.CurrentLeader)
+		return out
+	}
+	if c.version < 10 {
+		return c.oldPartition(out, res)
+	}
+	out.Records = protocol.FileRange{File: res.Records.File(), Pos: res.Records.Pos(), Len: res.Records.Size()}
+	return out
+}
+
+// leaderHint tells who leads instead, and from v16 on where.
+func (c *fetchCall) leaderHint(out *protocol.FetchPartition, leader replication.LeaderHint) {
+	if out.ErrorCode != kerr.NotLeaderForPartition.Code && out.ErrorCode != kerr.FencedLeaderEpoch.Code {
+		return
+	}
+	out.CurrentLeader = protocol.LeaderID{LeaderID: int32(leader.ID), LeaderEpoch: int32(leader.Epoch)}
+	if e, rack, ok := c.b.endpointFor(leader.ID, c.r.Conn.Listener()); ok {
+		c.resp.Nodes = append(c.resp.Nodes, protocol.FetchNode{NodeID: int32(leader.ID), Host: e.Host, Port: e.Port, Rack: rack})
+	}
+}
+
+// oldPartition serves fetchers below v10, which cannot read zstd: the batches are looked at, hence copied.
+func (c *fetchCall) oldPartition(out protocol.FetchPartition, res *replication.FetchResult) protocol.FetchPartition {
+	data, err := res.Records.ReadAll(nil)
+	if err == nil {
+		err = refuseZstd(data)
+	}
+	if err != nil {
+		return protocol.NoFetchPartition(out.Partition, protocol.ErrorCode(err))
+	}
+	out.Bytes = data
+	return out
+}
+
+func refuseZstd(data []byte) error {
+	for len(data) > 0 {
+		batch, rest, err := record.Next(data)
+		if err != nil {
+			return nil // a cut tail is the consumer's to skip
+		}
+		if batch.Codec() == record.Zstd {
+			return fmt.Errorf("zstd needs Fetch v10: %w", kerr.UnsupportedCompressionType)
+		}
+		data = rest
+	}
+	return nil
+}
+
+func (c *fetchCall) send() {
+	c.r.RespondParts(c.writer.Build(c.r.Header, &c.resp), c.sent)
+}
+
+// sent unpins the segment files and gives the call back.
+func (c *fetchCall) sent() {
+	for i := range c.results {
+		c.results[i].Records.Release()
+	}
+	clear(c.results)
+	clear(c.partitions)
+	clear(c.resp.Topics)
+	c.b, c.r, c.context, c.results = nil, nil, nil, nil
+	c.resp = protocol.FetchResponse{Topics: c.resp.Topics[:0]}
+	fetchCalls.Put(c)
+}

@@ -1,0 +1,92 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"jackdaw/broker/network"
+	"jackdaw/coordinator"
+	"jackdaw/metadata"
+	"jackdaw/protocol"
+)
+
+// Key types of FindCoordinator. Kafka: FindCoordinatorRequest.CoordinatorType.
+const (
+	groupCoordinator       = 0
+	transactionCoordinator = 1
+	shareCoordinator       = 2
+)
+
+// FindCoordinator (10), v0-6. Kafka: KafkaApis.handleFindCoordinatorRequest. Many keys since v4 (KIP-699).
+// Pipelined: no.   Cost: a map look-up a key; the first one creates the internal topic.
+func (b *Broker) handleFindCoordinator(r *network.Request) {
+	req := r.Body.(*kmsg.FindCoordinatorRequest)
+	resp := req.ResponseKind().(*kmsg.FindCoordinatorResponse)
+	if req.Version < 4 {
+		c := b.findCoordinator(r.Context(), req.CoordinatorType, req.CoordinatorKey, r.Conn.Listener())
+		resp.ErrorCode, resp.ErrorMessage = c.ErrorCode, c.ErrorMessage
+		resp.NodeID, resp.Host, resp.Port = c.NodeID, c.Host, c.Port
+		r.Respond(resp)
+		return
+	}
+	for _, key := range req.CoordinatorKeys {
+		resp.Coordinators = append(resp.Coordinators, b.findCoordinator(r.Context(), req.CoordinatorType, key, r.Conn.Listener()))
+	}
+	r.Respond(resp)
+}
+
+func (b *Broker) findCoordinator(ctx context.Context, keyType int8, key, listener string) kmsg.FindCoordinatorResponseCoordinator {
+	c := kmsg.NewFindCoordinatorResponseCoordinator()
+	c.Key, c.NodeID, c.Port = key, int32(metadata.NoBroker), -1
+	message := ""
+	broker, err := b.coordinatorOf(ctx, keyType, key)
+	if err == nil {
+		if e, ok := broker.Endpoint(listener); ok {
+			c.NodeID, c.Host, c.Port = int32(broker.ID), e.Host, e.Port
+		} else {
+			err = fmt.Errorf("coordinator %d has no listener %s: %w", broker.ID, listener, kerr.CoordinatorNotAvailable)
+		}
+	}
+	c.ErrorCode = protocol.ErrorCode(err)
+	c.ErrorMessage = &message
+	if c.ErrorCode != 0 {
+		c.ErrorMessage = protocol.ErrorMessage(err)
+	}
+	return c
+}
+
+// coordinatorOf finds the leader of the internal topic's partition that the key belongs to. A missing topic is created,
+// and the client told to come again.
+func (b *Broker) coordinatorOf(ctx context.Context, keyType int8, key string) (metadata.Broker, error) {
+	var topic string
+	switch keyType {
+	case groupCoordinator:
+		topic = groupTopic
+	case transactionCoordinator:
+		topic = txnTopic
+	case shareCoordinator:
+		return metadata.Broker{}, fmt.Errorf("share groups need KRaft: %w", kerr.InvalidRequest)
+	default:
+		return metadata.Broker{}, fmt.Errorf("coordinator type %d is not known: %w", keyType, kerr.InvalidRequest)
+	}
+	image := b.cache.Image()
+	t, ok := image.Topic(topic)
+	if !ok {
+		if err := b.autoCreateTopic(ctx, topic); err != nil && !isRetriable(err) {
+			b.log.Warn("internal topic not created", "topic", topic, "err", err)
+		}
+		return metadata.Broker{}, fmt.Errorf("topic %s is being created: %w", topic, kerr.CoordinatorNotAvailable)
+	}
+	p, ok := t.Partitions[coordinator.PartitionFor(key, int32(len(t.Partitions)))]
+	if !ok {
+		return metadata.Broker{}, kerr.CoordinatorNotAvailable
+	}
+	leader, ok := image.Broker(p.Leader)
+	if !ok {
+		return metadata.Broker{}, fmt.Errorf("partition of %s has no leader: %w", topic, kerr.CoordinatorNotAvailable)
+	}
+	return leader, nil
+}

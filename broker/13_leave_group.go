@@ -1,0 +1,13 @@
+package broker
+
+import (
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"jackdaw/broker/network"
+)
+
+// LeaveGroup (13), v0-5. Kafka: KafkaApis.handleLeaveGroupRequest. Many members since v3 (KIP-345).
+// Pipelined: no.   Cost: may start a rebalance.
+func (b *Broker) handleLeaveGroup(r *network.Request) {
+	r.Respond(b.groups.Leave(r.Context(), r.Body.(*kmsg.LeaveGroupRequest)))
+}

@@ -1,0 +1,98 @@
+package broker
+
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"jackdaw/broker/network"
+	"jackdaw/metadata"
+	"jackdaw/protocol"
+)
+
+// DeleteTopics (20), v0-6. Kafka: KafkaApis.handleDeleteTopicsRequest. By id since v6 (KIP-516).
+// Pipelined: no.   Cost: one znode a topic, then waits for the controller to finish.
+func (b *Broker) handleDeleteTopics(r *network.Request) {
+	req := r.Body.(*kmsg.DeleteTopicsRequest)
+	resp := req.ResponseKind().(*kmsg.DeleteTopicsResponse)
+	topics := req.Topics
+	if req.Version < 6 {
+		for i := range req.TopicNames {
+			topics = append(topics, kmsg.DeleteTopicsRequestTopic{Topic: &req.TopicNames[i]})
+		}
+	}
+	resp.Topics = make([]kmsg.DeleteTopicsResponseTopic, len(topics))
+	seen := countNames(topics, func(t *kmsg.DeleteTopicsRequestTopic) string {
+		return value(t.Topic) + metadata.TopicID(t.TopicID).String()
+	})
+	slots := map[string]*kmsg.DeleteTopicsResponseTopic{}
+	for i := range topics {
+		t, out := &topics[i], &resp.Topics[i]
+		out.Topic, out.TopicID = t.Topic, t.TopicID
+		name, err := b.topicToDelete(t, req.Version)
+		if err == nil && seen[value(t.Topic)+metadata.TopicID(t.TopicID).String()] > 1 {
+			err = protocol.WithMessage(kerr.InvalidRequest, "Duplicate topic names are not allowed.")
+		}
+		if err != nil {
+			out.ErrorCode, out.ErrorMessage = protocol.ErrorCode(err), nil
+			continue
+		}
+		out.Topic = &name
+		slots[name] = out
+	}
+	for name, err := range b.deleteTopics(r.Context(), slots, time.Duration(req.TimeoutMillis)*time.Millisecond) {
+		slots[name].ErrorCode = protocol.ErrorCode(err)
+	}
+	r.Respond(resp)
+}
+
+// topicToDelete resolves the name that is meant.
+func (b *Broker) topicToDelete(t *kmsg.DeleteTopicsRequestTopic, version int16) (string, error) {
+	id := metadata.TopicID(t.TopicID)
+	switch {
+	case !b.controller.Active():
+		return "", kerr.NotController
+	case !b.cfg.DeleteTopics && version < 3:
+		return "", kerr.InvalidRequest
+	case !b.cfg.DeleteTopics:
+		return "", kerr.TopicDeletionDisabled
+	case t.Topic != nil && !id.IsZero():
+		return "", kerr.InvalidRequest
+	case t.Topic == nil:
+		topic, ok := b.cache.Image().TopicByID(id)
+		if !ok {
+			return "", kerr.UnknownTopicID
+		}
+		return topic.Name, nil
+	}
+	if _, ok := b.cache.Image().Topic(*t.Topic); !ok {
+		return "", kerr.UnknownTopicOrPartition
+	}
+	return *t.Topic, nil
+}
+
+// deleteTopics marks the topics and waits until they are gone from the metadata.
+func (b *Broker) deleteTopics(ctx context.Context, topics map[string]*kmsg.DeleteTopicsResponseTopic, timeout time.Duration) map[string]error {
+	names := make([]string, 0, len(topics))
+	for name := range topics {
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	errs := b.controller.DeleteTopics(ctx, names)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for _, name := range names {
+		if errs[name] != nil {
+			continue
+		}
+		gone := func(m *metadata.Image) bool { _, ok := m.Topic(name); return !ok }
+		if timeout <= 0 || b.cache.Wait(ctx, gone) != nil {
+			errs[name] = kerr.RequestTimedOut
+		}
+	}
+	return errs
+}

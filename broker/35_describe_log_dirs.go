@@ -1,0 +1,84 @@
+package broker
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"golang.org/x/sys/unix"
+
+	"jackdaw/broker/network"
+	"jackdaw/log"
+	"jackdaw/protocol"
+)
+
+// DescribeLogDirs (35), v0-4. Kafka: KafkaApis.handleDescribeLogDirsRequest, ReplicaManager.describeLogDirs; KIP-113, KIP-827.
+// Pipelined: no.   Cost: the hosted partitions.
+func (b *Broker) handleDescribeLogDirs(r *network.Request) {
+	req := r.Body.(*kmsg.DescribeLogDirsRequest)
+	resp := req.ResponseKind().(*kmsg.DescribeLogDirsResponse)
+	asked := askedPartitions(req)
+	byDir := map[string][]*log.Log{}
+	for _, l := range b.logs.All() {
+		if asked(l) {
+			byDir[l.Dir()] = append(byDir[l.Dir()], l)
+		}
+	}
+	live := b.logs.LiveDirs()
+	for _, dir := range b.cfg.Log.Dirs {
+		out := kmsg.NewDescribeLogDirsResponseDir()
+		out.Dir = dir
+		out.TotalBytes, out.UsableBytes = -1, -1
+		if !slices.Contains(live, dir) {
+			out.ErrorCode = protocol.ErrorCode(kerr.KafkaStorageError)
+			resp.Dirs = append(resp.Dirs, out)
+			continue
+		}
+		if total, usable, err := volume(dir); err == nil {
+			out.TotalBytes, out.UsableBytes = total, usable
+		} else {
+			b.log.Warn("volume of a log directory not known", "err", err)
+		}
+		out.Topics = describeLogs(byDir[dir])
+		resp.Dirs = append(resp.Dirs, out)
+	}
+	r.Respond(resp)
+}
+
+// askedPartitions tells whether a log is asked for: null asks for all.
+func askedPartitions(req *kmsg.DescribeLogDirsRequest) func(*log.Log) bool {
+	if req.Topics == nil {
+		return func(*log.Log) bool { return true }
+	}
+	wanted := map[string][]int32{}
+	for _, t := range req.Topics {
+		wanted[t.Topic] = append(wanted[t.Topic], t.Partitions...)
+	}
+	return func(l *log.Log) bool { return slices.Contains(wanted[l.TP().Topic], l.TP().Partition) }
+}
+
+func describeLogs(logs []*log.Log) []kmsg.DescribeLogDirsResponseDirTopic {
+	slices.SortFunc(logs, func(x, y *log.Log) int { return x.TP().Compare(y.TP()) })
+	var out []kmsg.DescribeLogDirsResponseDirTopic
+	for _, l := range logs {
+		tp := l.TP()
+		if len(out) == 0 || out[len(out)-1].Topic != tp.Topic {
+			out = append(out, kmsg.DescribeLogDirsResponseDirTopic{Topic: tp.Topic})
+		}
+		t := &out[len(out)-1]
+		t.Partitions = append(t.Partitions, kmsg.DescribeLogDirsResponseDirTopicPartition{
+			Partition: tp.Partition, Size: l.Size(), OffsetLag: max(l.HighWatermark()-l.EndOffset(), 0),
+		})
+	}
+	return out
+}
+
+// volume returns the size of the file system that holds dir, and what is free of it.
+func volume(dir string) (total, usable int64, err error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, 0, fmt.Errorf("statfs %s: %w", dir, err)
+	}
+	return int64(st.Blocks) * st.Bsize, int64(st.Bavail) * st.Bsize, nil
+}

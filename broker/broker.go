@@ -1,0 +1,123 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"golang.org/x/sync/singleflight"
+
+	"jackdaw/broker/network"
+	"jackdaw/config"
+	"jackdaw/controller"
+	"jackdaw/coordinator/service"
+	"jackdaw/internal/metrics"
+	"jackdaw/internal/run"
+	"jackdaw/internal/vfs"
+	"jackdaw/log"
+	"jackdaw/metadata"
+	"jackdaw/peer"
+	"jackdaw/replication"
+	"jackdaw/zkstore"
+	"jackdaw/zkstore/zkserver"
+)
+
+// Broker is one Kafka broker. Kafka: KafkaServer.
+type Broker struct {
+	loaded      *config.Loaded
+	cfg         *config.Broker
+	log         *slog.Logger
+	stateChange *slog.Logger
+	// said carries the lines that scripts wait for, word for word Kafka's.
+	said *slog.Logger
+	registry    *prometheus.Registry
+
+	// id and clusterID are known once ZooKeeper and the data directories have been asked, and fixed from then on.
+	id        metadata.BrokerID
+	clusterID string
+	// advertised are the endpoints that are registered, with the bound port in place of port 0.
+	advertised []metadata.Endpoint
+	// brokerEpoch is the czxid of the newest registration, -1 before the first.
+	brokerEpoch atomic.Int64
+	// booted is set when the logs are loaded: from then on each new ZooKeeper session registers the broker again.
+	booted atomic.Bool
+	ready  atomic.Bool
+
+	parts        *run.Group
+	zkServer     *zkserver.Server // nil unless zookeeper.connect=embedded
+	zk           *zkstore.Client
+	cache        *metadataCache
+	topics       *topicConfigs
+	fs           vfs.FS
+	logs         *log.Manager
+	logsOpen     bool
+	network      *network.Server
+	replicas     *replication.ReplicaManager
+	controller   *controller.Controller
+	groups       *service.Groups
+	toController *peer.ControllerChannel
+	isr          *isrProposer
+	producerIDs  *producerIDs
+	creations    singleflight.Group
+	admin        *adminServer
+}
+
+// New returns a broker for a checked configuration; Run starts it.
+func New(loaded *config.Loaded, logger *slog.Logger) *Broker {
+	b := &Broker{
+		loaded:      loaded,
+		cfg:         loaded.Broker(),
+		fs:          vfs.OS{},
+		log:         logger,
+		stateChange: logger.With("logger", "state.change.logger"),
+		said:        logger.With("component", "kafka.server.KafkaServer"),
+		registry:    metrics.NewRegistry(),
+		cache:       newMetadataCache(),
+	}
+	b.brokerEpoch.Store(-1)
+	b.producerIDs = &producerIDs{allocate: b.allocateProducerIDs}
+	return b
+}
+
+// Run starts the broker, serves until ctx ends, and stops it in order. The error says why it could not start, or what
+// fault ended it.
+func (b *Broker) Run(ctx context.Context) error {
+	started := time.Now()
+	// The parts outlive ctx: a controlled shutdown needs them.
+	parts := run.New(context.WithoutCancel(ctx), b.log)
+	b.parts = parts
+	err := b.start(ctx, parts)
+	if err == nil {
+		b.log.Info("ready for clients", "took", time.Since(started).Round(time.Millisecond))
+		b.said.Info(fmt.Sprintf("[KafkaServer id=%d] started", b.id))
+		err = b.serve(ctx, parts)
+	}
+	return errors.Join(err, b.stop(parts))
+}
+
+// serve waits for the end: the caller's, or a part that failed.
+func (b *Broker) serve(ctx context.Context, parts *run.Group) error {
+	b.ready.Store(true)
+	defer b.ready.Store(false)
+	select {
+	case <-ctx.Done():
+		b.log.Info("shutting down", "reason", context.Cause(ctx))
+		return nil
+	case <-parts.Context().Done():
+		return context.Cause(parts.Context())
+	}
+}
+
+// checkBrokerEpoch refuses a controller's request that was meant for an earlier life of this broker (KIP-380). -1 means
+// that the controller does not know epochs; an epoch above ours is from a registration whose answer is under way to us.
+func (b *Broker) checkBrokerEpoch(epoch int64) error {
+	if own := b.brokerEpoch.Load(); epoch >= 0 && epoch < own {
+		return fmt.Errorf("broker epoch %d, now %d: %w", epoch, own, kerr.StaleBrokerEpoch)
+	}
+	return nil
+}

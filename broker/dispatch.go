@@ -1,0 +1,57 @@
+package broker
+
+import (
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"jackdaw/broker/network"
+)
+
+// handlers maps API keys to what answers them. internal/tidy holds it against protocol.Table and the files NN_name.go.
+var handlers = map[kmsg.Key]func(*Broker, *network.Request){
+	kmsg.Produce:                    (*Broker).handleProduce,
+	kmsg.Fetch:                      (*Broker).handleFetch,
+	kmsg.ListOffsets:                (*Broker).handleListOffsets,
+	kmsg.Metadata:                   (*Broker).handleMetadata,
+	kmsg.LeaderAndISR:               (*Broker).handleLeaderAndISR,
+	kmsg.StopReplica:                (*Broker).handleStopReplica,
+	kmsg.UpdateMetadata:             (*Broker).handleUpdateMetadata,
+	kmsg.ControlledShutdown:         (*Broker).handleControlledShutdown,
+	kmsg.OffsetCommit:               (*Broker).handleOffsetCommit,
+	kmsg.OffsetFetch:                (*Broker).handleOffsetFetch,
+	kmsg.FindCoordinator:            (*Broker).handleFindCoordinator,
+	kmsg.JoinGroup:                  (*Broker).handleJoinGroup,
+	kmsg.Heartbeat:                  (*Broker).handleHeartbeat,
+	kmsg.LeaveGroup:                 (*Broker).handleLeaveGroup,
+	kmsg.SyncGroup:                  (*Broker).handleSyncGroup,
+	kmsg.DescribeGroups:             (*Broker).handleDescribeGroups,
+	kmsg.ListGroups:                 (*Broker).handleListGroups,
+	kmsg.ApiVersions:                (*Broker).handleAPIVersions,
+	kmsg.CreateTopics:               (*Broker).handleCreateTopics,
+	kmsg.DeleteTopics:               (*Broker).handleDeleteTopics,
+	kmsg.DeleteRecords:              (*Broker).handleDeleteRecords,
+	kmsg.InitProducerID:             (*Broker).handleInitProducerID,
+	kmsg.OffsetForLeaderEpoch:       (*Broker).handleOffsetForLeaderEpoch,
+	kmsg.DescribeConfigs:            (*Broker).handleDescribeConfigs,
+	kmsg.CreatePartitions:           (*Broker).handleCreatePartitions,
+	kmsg.DeleteGroups:               (*Broker).handleDeleteGroups,
+	kmsg.OffsetDelete:               (*Broker).handleOffsetDelete,
+	kmsg.DescribeLogDirs:            (*Broker).handleDescribeLogDirs,
+	kmsg.ElectLeaders:               (*Broker).handleElectLeaders,
+	kmsg.AlterPartitionAssignments:  (*Broker).handleAlterPartitionReassignments,
+	kmsg.ListPartitionReassignments: (*Broker).handleListPartitionReassignments,
+	kmsg.AlterPartition:             (*Broker).handleAlterPartition,
+	kmsg.DescribeCluster:            (*Broker).handleDescribeCluster,
+	kmsg.AllocateProducerIDs:        (*Broker).handleAllocateProducerIDs,
+}
+
+// Handle answers one request; it implements network.Handler.
+func (b *Broker) Handle(r *network.Request) {
+	h, ok := handlers[kmsg.Key(r.Key)]
+	if !ok {
+		r.Close(fmt.Errorf("API %d is in the table but has no handler", r.Key))
+		return
+	}
+	h(b, r)
+}

@@ -1,0 +1,213 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"jackdaw/internal/run"
+	"jackdaw/log"
+	"jackdaw/metadata"
+	"jackdaw/zkstore"
+	"jackdaw/zkstore/zkserver"
+	"jackdaw/zkstore/znode"
+)
+
+// readyTimeout is how long the start waits for the controller's first UpdateMetadata before it goes on without.
+const readyTimeout = 30 * time.Second
+
+// start opens everything in order. What was opened stays in b for stop to close, also after an error.
+func (b *Broker) start(ctx context.Context, parts *run.Group) error {
+	if err := b.startZooKeeper(ctx, parts); err != nil {
+		return err
+	}
+	if err := b.identify(ctx); err != nil {
+		return err
+	}
+	if err := b.openLogs(ctx); err != nil {
+		return err
+	}
+	if err := b.openNetwork(ctx); err != nil {
+		return err
+	}
+	b.openCores()
+	b.runParts(parts)
+	if err := b.registerFirst(ctx); err != nil {
+		return err
+	}
+	return b.awaitMetadata(ctx)
+}
+
+// startZooKeeper starts the embedded server if it is configured, and the first session.
+func (b *Broker) startZooKeeper(ctx context.Context, parts *run.Group) error {
+	servers := b.cfg.ZooKeeper.Servers
+	if b.cfg.ZooKeeper.Embedded {
+		s, err := zkserver.Open(zkserver.Options{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(b.cfg.ZooKeeper.EmbeddedPort)), Dir: b.cfg.ZooKeeper.EmbeddedDir, Logger: b.log})
+		if err != nil {
+			return fmt.Errorf("zookeeper.connect=embedded: %w", err)
+		}
+		b.zkServer = s
+		parts.Go("zookeeper", s.Run)
+		servers = []string{s.Addr()}
+	}
+	b.zk = zkstore.NewClient(zkstore.Config{
+		Servers:        servers,
+		Chroot:         b.cfg.ZooKeeper.Chroot,
+		SessionTimeout: b.cfg.ZooKeeper.SessionTimeout,
+		ConnectTimeout: b.cfg.ZooKeeper.ConnectTimeout,
+		MaxInFlight:    b.cfg.ZooKeeper.MaxInFlight,
+		Logger:         b.log,
+	})
+	b.zk.OnSession("broker", b.sessionStarted, b.sessionExpired)
+	return b.zk.Start(ctx)
+}
+
+// identify settles the cluster id and the broker id, from ZooKeeper and from meta.properties in each data directory,
+// which must not belong to another broker or cluster.
+func (b *Broker) identify(ctx context.Context) error {
+	session := b.zk.Session()
+	if session == nil {
+		return zkstore.ErrSessionExpired
+	}
+	clusterID, err := session.ClusterID(ctx)
+	if err != nil {
+		return fmt.Errorf("cluster id in zookeeper: %w", err)
+	}
+	b.clusterID = clusterID
+	found, err := b.readMeta()
+	if err != nil {
+		return err
+	}
+	switch configured := b.cfg.ID; {
+	case configured >= 0 && found >= 0 && found != configured:
+		return fmt.Errorf("broker.id=%d: the data directories in log.dirs belong to broker %d: correct broker.id, or log.dirs", configured, found)
+	case configured >= 0:
+		b.id = configured
+	case found >= 0:
+		b.id = found
+	case !b.cfg.GenerateID:
+		return errors.New("broker.id is not set and broker.id.generation.enable=false: set broker.id")
+	default:
+		if b.id, err = session.GenerateBrokerID(ctx, b.cfg.ReservedMaxID); err != nil {
+			return fmt.Errorf("broker.id.generation.enable: %w", err)
+		}
+	}
+	b.log = b.log.With("broker", b.id)
+	return nil
+}
+
+// readMeta returns the broker id in meta.properties, -1 where there is none, and refuses directories that disagree.
+func (b *Broker) readMeta() (metadata.BrokerID, error) {
+	found, foundIn := metadata.NoBroker, ""
+	for _, dir := range b.cfg.Log.Dirs {
+		m, ok, err := log.ReadMeta(b.fs, dir)
+		if err != nil {
+			return 0, fmt.Errorf("log.dirs: %w", err)
+		}
+		if !ok {
+			continue
+		}
+		if m.ClusterID != "" && m.ClusterID != b.clusterID {
+			return 0, fmt.Errorf("log.dirs: %s belongs to cluster %s, but zookeeper.connect leads to cluster %s: correct zookeeper.connect, or log.dirs",
+				dir, m.ClusterID, b.clusterID)
+		}
+		id := metadata.BrokerID(m.BrokerID)
+		if found >= 0 && id >= 0 && id != found {
+			return 0, fmt.Errorf("log.dirs: %s belongs to broker %d, %s to broker %d", foundIn, found, dir, id)
+		}
+		if id >= 0 {
+			found, foundIn = id, dir
+		}
+	}
+	return found, nil
+}
+
+// resolveEndpoints fills in what the operating system chose: the port of a listener with port 0, and the host name where
+// neither listeners nor advertised.listeners has one.
+func (b *Broker) resolveEndpoints() ([]metadata.Endpoint, error) {
+	out := make([]metadata.Endpoint, 0, len(b.cfg.Network.Advertised))
+	for _, e := range b.cfg.Network.Advertised {
+		if e.Port == 0 {
+			addr, ok := b.network.Addr(e.Listener).(*net.TCPAddr)
+			if !ok {
+				return nil, fmt.Errorf("advertised.listeners: %s is not among listeners", e.Listener)
+			}
+			e.Port = int32(addr.Port)
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// registerFirst registers the broker, once it can answer the controller. A session lost just then is waited for.
+func (b *Broker) registerFirst(ctx context.Context) error {
+	b.booted.Store(true)
+	for {
+		session := b.zk.Session()
+		if session == nil {
+			return zkstore.ErrSessionExpired
+		}
+		err := b.register(ctx, session)
+		if err == nil {
+			err = b.controller.SessionStarted(ctx, session)
+		}
+		if err == nil || !errors.Is(err, zkstore.ErrSessionExpired) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// sessionStarted is called in each new ZooKeeper session. In the first one the logs are not loaded yet: registerFirst
+// does its work later.
+func (b *Broker) sessionStarted(ctx context.Context, session *zkstore.Session) error {
+	if err := session.EnsurePersistentPaths(ctx); err != nil {
+		return err
+	}
+	if !b.booted.Load() {
+		return nil
+	}
+	b.log.Info("new zookeeper session, registering again")
+	if err := b.register(ctx, session); err != nil {
+		return err
+	}
+	return b.controller.SessionStarted(ctx, session)
+}
+
+// sessionExpired returns when nothing of the old session is under way any more.
+func (b *Broker) sessionExpired() {
+	if b.booted.Load() {
+		b.controller.SessionExpired()
+	}
+}
+
+// register puts the broker into /brokers/ids and remembers its epoch, then watches for changes of configuration.
+func (b *Broker) register(ctx context.Context, session *zkstore.Session) error {
+	epoch, err := session.RegisterBroker(ctx, znode.BrokerInfo{
+		Broker:      metadata.Broker{ID: b.id, Endpoints: b.advertised, Rack: b.cfg.Rack},
+		JMXPort:     -1,
+		TimestampMs: time.Now().UnixMilli(),
+	})
+	if err != nil {
+		return fmt.Errorf("register broker %d: %w", b.id, err)
+	}
+	b.brokerEpoch.Store(epoch)
+	b.log.Info("registered", "epoch", epoch, "endpoints", b.advertised)
+	return b.topics.Follow(ctx, session, b.parts)
+}
+
+// awaitMetadata returns when the controller has told this broker about itself: from then on clients can use it.
+func (b *Broker) awaitMetadata(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, errNoController)
+	defer cancel()
+	err := b.cache.Wait(ctx, func(m *metadata.Image) bool { return m.IsAlive(b.id) })
+	if err != nil && errors.Is(context.Cause(ctx), errNoController) {
+		b.log.Warn("no controller has sent metadata yet, starting without", "waited", readyTimeout)
+		return nil
+	}
+	return err
+}
+
+var errNoController = errors.New("no controller")

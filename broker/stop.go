@@ -1,0 +1,92 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"jackdaw/internal/run"
+)
+
+// stopTimeout bounds each step of the stop that waits for somebody else.
+const stopTimeout = 10 * time.Second
+
+// stop ends what start opened, in the order in which nothing is missed by what still runs. It works after a start that
+// failed half way.
+func (b *Broker) stop(parts *run.Group) error {
+	ctx := context.Background()
+	if b.booted.Load() && b.cfg.ControlledShutdown && parts.Context().Err() == nil {
+		b.controlledShutdown(ctx)
+	}
+	var errs []error
+	step := func(name string, f func(context.Context) error) {
+		ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+		defer cancel()
+		if err := f(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("stop %s: %w", name, err))
+		}
+	}
+	if b.network != nil {
+		step("network", b.network.Close)
+	}
+	if b.controller != nil {
+		step("controller", b.controller.Resign)
+	}
+	if b.replicas != nil {
+		step("replicas", b.replicas.Close)
+	}
+	if b.toController != nil {
+		step("controller channel", func(context.Context) error { return b.toController.Close() })
+	}
+	if b.logsOpen {
+		// Flushing may take long on a slow disk, and must not be cut short.
+		if err := b.logs.Close(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("stop logs: %w", err))
+		}
+	}
+	if b.zk != nil {
+		b.zk.Close()
+	}
+	parts.Stop()
+	if b.zkServer != nil {
+		errs = append(errs, b.zkServer.Close())
+	}
+	b.said.Info(fmt.Sprintf("[KafkaServer id=%d] shut down completed", b.id))
+	return errors.Join(errs...)
+}
+
+// controlledShutdown asks the controller to move leaders away before anything stops. It gives up after its retries:
+// then the controller sees the end of the session. Kafka: KafkaServer.controlledShutdown.
+func (b *Broker) controlledShutdown(ctx context.Context) {
+	for attempt := range b.cfg.ShutdownRetries + 1 {
+		if attempt > 0 {
+			b.log.Warn("trying controlled shutdown again", "attempt", attempt+1)
+			time.Sleep(b.cfg.ShutdownBackoff)
+		}
+		remaining, err := b.askControlledShutdown(ctx)
+		if err == nil && len(remaining) == 0 {
+			b.log.Info("controlled shutdown succeeded")
+			return
+		}
+		b.log.Info("controlled shutdown not complete", "partitions", len(remaining), "err", err)
+	}
+	b.log.Warn("going on with an unclean shutdown: leaders move when the zookeeper session ends")
+}
+
+func (b *Broker) askControlledShutdown(ctx context.Context) ([]kmsg.ControlledShutdownResponsePartitionsRemaining, error) {
+	ctx, cancel := context.WithTimeout(ctx, min(b.cfg.Controller.SocketTimeout, stopTimeout))
+	defer cancel()
+	req := kmsg.NewPtrControlledShutdownRequest()
+	req.SetVersion(3)
+	req.BrokerID, req.BrokerEpoch = int32(b.id), b.brokerEpoch.Load()
+	resp, err := b.toController.Request(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	out := resp.(*kmsg.ControlledShutdownResponse)
+	return out.PartitionsRemaining, kerr.ErrorForCode(out.ErrorCode)
+}

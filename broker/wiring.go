@@ -1,0 +1,242 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"jackdaw/broker/network"
+	"jackdaw/controller"
+	"jackdaw/coordinator/group"
+	"jackdaw/coordinator/service"
+	"jackdaw/internal/budget"
+	"jackdaw/internal/run"
+	"jackdaw/log"
+	"jackdaw/metadata"
+	"jackdaw/peer"
+	"jackdaw/replication"
+)
+
+// loadBytes is how much of a partition is read at once when a coordinator loads it. Kafka: offsets.load.buffer.size.
+const loadBytes = 5 << 20
+
+// openLogs loads the data directories, recovering them after an unclean stop.
+func (b *Broker) openLogs(ctx context.Context) error {
+	b.topics = newTopicConfigs(b.id, b.loaded, b.log)
+	if err := b.topics.Load(ctx, b.zk.Session()); err != nil {
+		return fmt.Errorf("read topic configs: %w", err)
+	}
+	b.logs = log.NewManager(log.Options{
+		FS:                         b.fs,
+		Dirs:                       b.cfg.Log.Dirs,
+		Config:                     b.topics.Log,
+		BrokerID:                   int32(b.id),
+		ClusterID:                  b.clusterID,
+		RecoveryThreads:            b.cfg.Log.RecoveryThreads,
+		Logger:                     b.log,
+		Metrics:                    b.registry,
+		RetentionInterval:          b.cfg.Log.RetentionInterval,
+		FlushInterval:              b.cfg.Log.FlushInterval,
+		RecoveryCheckpointInterval: b.cfg.Log.RecoveryCheckpointInterval,
+		StartCheckpointInterval:    b.cfg.Log.StartCheckpointInterval,
+		ProducerExpiryInterval:     b.cfg.Transactions.ProducerExpiryInterval,
+		ProducerExpiration:         b.cfg.Transactions.ProducerExpiration,
+		InitialDelay:               b.cfg.Log.InitialDelay,
+		OnDirFailure:               b.logDirFailed,
+	})
+	if err := b.logs.Open(ctx); err != nil {
+		return err
+	}
+	b.logsOpen = true
+	b.topics.changed = b.logs.UpdateConfig
+	return nil
+}
+
+// openNetwork binds the listeners, so that the addresses to register are known.
+func (b *Broker) openNetwork(ctx context.Context) error {
+	listeners := make([]network.ListenerConfig, 0, len(b.cfg.Network.Listeners))
+	for _, l := range b.cfg.Network.Listeners {
+		listeners = append(listeners, network.ListenerConfig{
+			Name: l.Listener, Addr: net.JoinHostPort(l.Host, strconv.Itoa(int(l.Port))), InterBroker: l.Listener == b.cfg.Network.InterBroker,
+			MaxConns: b.cfg.Network.MaxConnectionsOf[l.Listener],
+		})
+	}
+	b.network = network.New(network.Options{
+		Listeners:              listeners,
+		Handler:                b,
+		MaxRequestBytes:        b.cfg.Network.RequestMaxBytes,
+		MaxConns:               b.cfg.Network.MaxConnections,
+		MaxConnsPerIP:          b.cfg.Network.MaxConnectionsPerIP,
+		MaxConnsPerIPOverrides: b.cfg.Network.MaxConnectionsPerIPOverride,
+		IdleTimeout:            b.cfg.Network.MaxIdle,
+		SendBuffer:             b.cfg.Network.SendBuffer,
+		ReceiveBuffer:          b.cfg.Network.ReceiveBuffer,
+		Budget:                 budget.New(b.cfg.Network.QueuedMaxBytes),
+		Logger:                 b.log,
+		Metrics:                b.registry,
+	})
+	if err := b.network.Start(); err != nil {
+		return err
+	}
+	var err error
+	if b.advertised, err = b.resolveEndpoints(); err != nil {
+		return err
+	}
+	if b.cfg.Admin.Listen != "" {
+		b.admin, err = openAdminServer(ctx, b.cfg.Admin.Listen, b.registry, b.ready.Load)
+	}
+	return err
+}
+
+// openCores makes the parts that hold the broker's state. Nothing runs yet.
+func (b *Broker) openCores() {
+	b.toController = peer.NewControllerChannel(peer.ChannelOptions{
+		Options: b.peerOptions(fmt.Sprint(b.id), b.cfg.Controller.SocketTimeout),
+		Lookup:  b.controllerAddress,
+	})
+	b.isr = newISRProposer(b.id, b.brokerEpoch.Load, b.toController.Request, b.log)
+	b.replicas = replication.New(b.replicationConfig())
+	b.groups = service.NewGroups(b.groupsConfig())
+	b.controller = controller.New(controller.Config{
+		BrokerID:            b.id,
+		InterBrokerListener: b.cfg.Network.InterBroker,
+		IBP:                 string(b.cfg.IBP),
+		Dial:                b.dialForController,
+		UncleanElection:     b.topics.UncleanElection,
+		DeleteTopicEnable:   b.cfg.DeleteTopics,
+		AutoLeaderRebalance: b.cfg.Controller.AutoRebalance,
+		ImbalancePercent:    b.cfg.Controller.ImbalancePercent,
+		RebalanceInterval:   b.cfg.Controller.ImbalanceInterval,
+		Logger:              b.log,
+		StateChange:         b.stateChange,
+		Metrics:             b.registry,
+		Now:                 time.Now,
+	})
+}
+
+func (b *Broker) replicationConfig() replication.Config {
+	return replication.Config{
+		BrokerID:              b.id,
+		Rack:                  b.cfg.Rack,
+		Logs:                  b.logs,
+		ISR:                   b.isr,
+		Dial:                  b.dialLeader,
+		Image:                 b.cache.Image,
+		BrokerEpoch:           b.brokerEpoch.Load,
+		LagTimeMax:            b.cfg.Replication.LagTimeMax,
+		FetchWaitMax:          b.cfg.Replication.FetchWaitMax,
+		FetchBackoff:          b.cfg.Replication.FetchBackoff,
+		FetchMinBytes:         b.cfg.Replication.FetchMinBytes,
+		FetchMaxBytes:         b.cfg.Replication.FetchMaxBytes,
+		FetchResponseMaxBytes: b.cfg.Replication.FetchResponseMaxBytes,
+		FetchVersion:          17,
+		ListOffsetsVersion:    9,
+		NumFetchers:           b.cfg.Replication.NumFetchers,
+		HWCheckpointInterval:  b.cfg.Replication.HWCheckpointInterval,
+		SessionSlots:          b.cfg.FetchSessions,
+		Logger:                b.log,
+		StateChange:           b.stateChange,
+		Metrics:               b.registry,
+		Now:                   time.Now,
+		OnLeadership:          b.leadershipChanged,
+	}
+}
+
+func (b *Broker) groupsConfig() service.GroupsConfig {
+	c := service.GroupsConfig{
+		Config:          group.DefaultConfig(),
+		Log:             &coordinatorLog{replicas: b.replicas, logs: b.logs, loadBytes: loadBytes},
+		Partitions:      b.cfg.Groups.Partitions,
+		CommitTimeout:   b.cfg.Groups.CommitTimeout,
+		PartitionExists: func(tp metadata.TopicPartition) bool { _, ok := b.cache.Image().Partition(tp); return ok },
+		NewMemberID:     uuid.NewString,
+		Now:             time.Now,
+		Logger:          b.log,
+		Metrics:         b.registry,
+	}
+	c.MinSessionTimeout, c.MaxSessionTimeout = b.cfg.Groups.MinSessionTimeout, b.cfg.Groups.MaxSessionTimeout
+	c.InitialRebalanceDelay = b.cfg.Groups.InitialRebalanceDelay
+	c.MaxSize = b.cfg.Groups.MaxSize
+	c.MaxMetadata = b.cfg.Groups.MetadataMaxBytes
+	c.OffsetsRetention, c.RetentionCheckInterval = b.cfg.Groups.Retention, b.cfg.Groups.RetentionInterval
+	return c
+}
+
+// runParts starts everything that has a loop. The order does not matter: nothing is asked of them before the broker is
+// registered.
+func (b *Broker) runParts(parts *run.Group) {
+	parts.Go("network", b.network.Run)
+	parts.Go("logs", b.logs.Run)
+	parts.Go("replicas", b.replicas.Run)
+	parts.Go("isr-proposer", b.isr.Run)
+	parts.Go("groups", b.groups.Run)
+	parts.Go("controller", b.controller.Run)
+	if b.admin != nil {
+		parts.Go("admin", b.admin.Run)
+	}
+}
+
+// leadershipChanged tells the coordinators which partitions of their topics this broker leads now.
+func (b *Broker) leadershipChanged(changes []replication.LeadershipChange) {
+	for _, c := range changes {
+		if c.TP.Topic != groupTopic {
+			continue
+		}
+		if c.Leader {
+			b.groups.Elected(c.TP.Partition, c.Epoch)
+		} else {
+			b.groups.Resigned(c.TP.Partition, c.Epoch)
+		}
+	}
+}
+
+// logDirFailed tells the controller, which moves the leaders of that directory away. Without any directory left there
+// is nothing to serve: the broker stops.
+func (b *Broker) logDirFailed(dir string, err error) {
+	b.log.Error("log directory failed", "dir", dir, "err", err)
+	b.replicas.LogDirFailed(dir)
+	session := b.zk.Session()
+	if session == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), b.cfg.ZooKeeper.SessionTimeout)
+	defer cancel()
+	if err := session.NotifyLogDirFailure(ctx, b.id); err != nil {
+		b.log.Error("controller not told of the failed log directory", "dir", dir, "err", err)
+	}
+}
+
+func (b *Broker) peerOptions(clientID string, timeout time.Duration) peer.Options {
+	return peer.Options{ClientID: clientID, Timeout: timeout, MaxResponseBytes: math.MaxInt32}
+}
+
+func (b *Broker) dialForController(ctx context.Context, broker metadata.Broker) (*peer.Conn, error) {
+	addr, ok := b.interBrokerAddress(broker)
+	if !ok {
+		return nil, fmt.Errorf("broker %d has no listener %s", broker.ID, b.cfg.Network.InterBroker)
+	}
+	return peer.Dial(ctx, addr, b.peerOptions(fmt.Sprint(b.id), b.cfg.Controller.SocketTimeout))
+}
+
+func (b *Broker) dialLeader(ctx context.Context, leader metadata.BrokerID, clientID string) (replication.Leader, error) {
+	broker, ok := b.cache.Image().Broker(leader)
+	if !ok {
+		return nil, fmt.Errorf("broker %d is not alive", leader)
+	}
+	addr, ok := b.interBrokerAddress(broker)
+	if !ok {
+		return nil, fmt.Errorf("broker %d has no listener %s", leader, b.cfg.Network.InterBroker)
+	}
+	o := b.peerOptions(clientID, b.cfg.Replication.SocketTimeout)
+	o.ReadBuffer = b.cfg.Replication.ReceiveBuffer
+	conn, err := peer.Dial(ctx, addr, o)
+	if err != nil {
+		return nil, err
+	}
+	return conn, nil
+}
