@@ -87,8 +87,10 @@ func (s *Shard) refuseJoin(t coordinator.Ticket, memberID string, err error) {
 const noGeneration = int32(-1)
 
 // hasRoom applies group.max.size. While the group prepares a rebalance, those count who have joined again: so the last to
-// come back are the ones that a lowered limit turns away. Ids that were given out count against further new members.
-// Kafka: GroupCoordinator.acceptJoiningMember.
+// come back are the ones that a lowered limit turns away. Kafka: GroupCoordinator.acceptJoiningMember.
+//
+// Differs from Kafka: ids that were given out and not used yet count against further new members. Kafka bounds members only,
+// so that any number of ids can be asked for.
 func (s *Shard) hasRoom(g *group, memberID string) bool {
 	m := g.members[memberID]
 	reserved := 0
@@ -101,7 +103,7 @@ func (s *Shard) hasRoom(g *group, memberID string) bool {
 	case CompletingRebalance, Stable:
 		return m != nil || len(g.members)+reserved < s.cfg.MaxSize
 	default:
-		return true
+		return reserved < s.cfg.MaxSize
 	}
 }
 
@@ -145,7 +147,8 @@ func (s *Shard) joinKnown(t coordinator.Ticket, g *group, r *JoinRequest) {
 		return
 	}
 	if _, ok := g.pending[r.MemberID]; ok {
-		if r.InstanceID != nil { // ids are given out to dynamic members only
+		if r.InstanceID != nil {
+			// Ids are given out to dynamic members only. Differs from Kafka: which answers -1.
 			s.refuseJoin(t, r.MemberID, kerr.UnknownMemberID)
 			return
 		}
