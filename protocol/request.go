@@ -102,6 +102,7 @@ func DecodeChecked(h Header, body []byte) (kmsg.Request, error) {
 	if api, ok := Lookup(h.Key); ok && !api.Supports(h.Version) {
 		return req, nil
 	}
+	toKmsg(h.Key, h.Version, body)
 	if err := req.ReadFrom(body); err != nil {
 		return nil, fmt.Errorf("%s v%d: %w: %w", kmsg.NameForKey(h.Key), h.Version, err, ErrMalformed)
 	}
@@ -123,7 +124,10 @@ func AppendRequest(dst []byte, clientID string, correlationID int32, req kmsg.Re
 			dst = append(dst, 0)
 		}
 	}
-	return finish(req.AppendTo(dst), start)
+	bodyAt := len(dst)
+	dst = req.AppendTo(dst)
+	toKafka(key, version, dst[bodyAt:])
+	return finish(dst, start)
 }
 
 // finish writes the size of the frame that begins at start.
