@@ -34,8 +34,8 @@ type Broker struct {
 	log         *slog.Logger
 	stateChange *slog.Logger
 	// said carries the lines that scripts wait for, word for word Kafka's.
-	said *slog.Logger
-	registry    *prometheus.Registry
+	said     *slog.Logger
+	registry *prometheus.Registry
 
 	// id and clusterID are known once ZooKeeper and the data directories have been asked, and fixed from then on.
 	id        metadata.BrokerID
