@@ -9,8 +9,8 @@ const (
 	stopReplicaFlag    = 4        // where Kafka has the flag, kmsg the epoch
 )
 
-// toKmsg turns the body of a request as Kafka sends it into what kmsg reads. It changes body.
-func toKmsg(key, version int16, body []byte) {
+// kmsgOrder turns the body of a request as Kafka sends it into what kmsg reads. It changes body.
+func kmsgOrder(key, version int16, body []byte) {
 	if key != stopReplicaKey || version < stopReplicaSwapped || len(body) < stopReplicaFlag+5 {
 		return
 	}
@@ -20,8 +20,8 @@ func toKmsg(key, version int16, body []byte) {
 	p[4] = flag
 }
 
-// toKafka is the way back of toKmsg, for requests to other brokers.
-func toKafka(key, version int16, body []byte) {
+// kafkaOrder is the way back of kmsgOrder, for requests to other brokers.
+func kafkaOrder(key, version int16, body []byte) {
 	if key != stopReplicaKey || version < stopReplicaSwapped || len(body) < stopReplicaFlag+5 {
 		return
 	}

@@ -102,7 +102,7 @@ func DecodeChecked(h Header, body []byte) (kmsg.Request, error) {
 	if api, ok := Lookup(h.Key); ok && !api.Supports(h.Version) {
 		return req, nil
 	}
-	toKmsg(h.Key, h.Version, body)
+	kmsgOrder(h.Key, h.Version, body)
 	if err := req.ReadFrom(body); err != nil {
 		return nil, fmt.Errorf("%s v%d: %w: %w", kmsg.NameForKey(h.Key), h.Version, err, ErrMalformed)
 	}
@@ -126,7 +126,7 @@ func AppendRequest(dst []byte, clientID string, correlationID int32, req kmsg.Re
 	}
 	bodyAt := len(dst)
 	dst = req.AppendTo(dst)
-	toKafka(key, version, dst[bodyAt:])
+	kafkaOrder(key, version, dst[bodyAt:])
 	return finish(dst, start)
 }
 
