@@ -139,3 +139,12 @@ func (s *Shard) Stats() Stats {
 	}
 	return st
 }
+
+// Add sums up.
+func (st *Stats) Add(o Stats) {
+	st.Groups += o.Groups
+	st.Offsets += o.Offsets
+	for i, n := range o.ByState {
+		st.ByState[i] += n
+	}
+}

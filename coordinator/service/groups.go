@@ -11,6 +11,7 @@ import (
 
 	"jackdaw/coordinator"
 	"jackdaw/coordinator/group"
+	"jackdaw/internal/run"
 	"jackdaw/metadata"
 	"jackdaw/protocol/record"
 )
@@ -55,6 +56,7 @@ type GroupsConfig struct {
 type Groups struct {
 	cfg GroupsConfig
 	rt  *coordinator.Runtime[*group.Shard]
+	m   *groupMetrics
 }
 
 // NewGroups returns the service; Run starts it.
@@ -68,7 +70,7 @@ func NewGroups(cfg GroupsConfig) *Groups {
 	if cfg.PartitionExists == nil {
 		cfg.PartitionExists = func(metadata.TopicPartition) bool { return true }
 	}
-	g := &Groups{cfg: cfg}
+	g := &Groups{cfg: cfg, m: newGroupMetrics(cfg.Metrics)}
 	g.rt = coordinator.NewRuntime(coordinator.Options[*group.Shard]{
 		Name:         "group",
 		Topic:        GroupsTopic,
@@ -85,7 +87,12 @@ func NewGroups(cfg GroupsConfig) *Groups {
 
 // Run runs the loops of the loaded partitions until ctx ends, and returns when all have ended. Before and after it every
 // request gets COORDINATOR_NOT_AVAILABLE.
-func (g *Groups) Run(ctx context.Context) error { return g.rt.Run(ctx) }
+func (g *Groups) Run(ctx context.Context) error {
+	tasks := run.New(ctx, g.cfg.Logger)
+	tasks.Go("group-coordinator", g.rt.Run)
+	tasks.Go("group-metrics", g.count)
+	return tasks.Wait()
+}
 
 // PartitionFor returns the partition of __consumer_offsets that a group lives in: see coordinator.PartitionFor.
 func (g *Groups) PartitionFor(groupID string) int32 {
