@@ -26,11 +26,11 @@ type Tree struct {
 // New returns a tree as a new ZooKeeper has it: the root and its own /zookeeper nodes.
 func New() *Tree {
 	t := empty()
-	for _, p := range []string{"/", "/zookeeper", "/zookeeper/quota"} {
-		t.nodes[p] = &node{data: []byte{}, acl: OpenACL()}
+	t.nodes["/"] = &node{data: []byte{}, acl: OpenACL()}
+	for _, path := range []string{"/zookeeper", "/zookeeper/quota"} {
+		parent, _ := split(path)
+		t.attach(path, &node{data: []byte{}, acl: OpenACL()}, t.nodes[parent])
 	}
-	t.nodes["/"].children = map[string]struct{}{"zookeeper": {}}
-	t.nodes["/zookeeper"].children = map[string]struct{}{"quota": {}}
 	return t
 }
 
