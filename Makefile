@@ -64,7 +64,7 @@ faults: compat ## the compat tests that kill and mistreat brokers
 
 .PHONY: compose-test
 compose-test: ## docker-compose.yml with a real engine: clients outside, one container killed
-	./compat-tests/compose.sh
+	scripts/compose-test.sh
 
 .PHONY: fuzz
 fuzz: ## each fuzz test for FUZZTIME (30s)
