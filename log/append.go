@@ -223,7 +223,7 @@ func splitReplicated(records []byte) (buf []byte, first int64, err error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		if b.Magic() == 2 && !b.CheckCRC() {
+		if !sound(b) {
 			return nil, 0, fmt.Errorf("batch at offset %d: wrong checksum: %w", b.BaseOffset(), kerr.CorruptMessage)
 		}
 		h := header(b)

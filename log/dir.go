@@ -28,6 +28,8 @@ type logDir struct {
 	// loaded tells that all logs were loaded, so that a clean shutdown may be marked.
 	loaded atomic.Bool
 	lock   io.Closer
+	// saveRecoveryPoints writes the checkpoint of the recovery points of all logs in this directory.
+	saveRecoveryPoints func() error
 }
 
 // fail takes the directory offline. Kafka: LogDirFailureChannel.maybeAddOfflineLogDir.

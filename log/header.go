@@ -2,6 +2,7 @@ package log
 
 import (
 	"encoding/binary"
+	"hash/crc32"
 	"io"
 	"math"
 
@@ -93,6 +94,14 @@ func walk(file vfs.File, pos, end int64, buf []byte, f func(h header, pos int64)
 		pos += h.size()
 	}
 	return pos, nil
+}
+
+// sound checks the checksum of a whole batch: CRC-32C in format 2, CRC-32 before.
+func sound(b record.Batch) bool {
+	if b.Magic() == 2 {
+		return b.CheckCRC()
+	}
+	return binary.BigEndian.Uint32(b[record.LogOverhead:]) == crc32.ChecksumIEEE(b[record.LogOverhead+4:])
 }
 
 // noOffset is above every offset.

@@ -53,6 +53,8 @@ type loader struct {
 	list segments
 	// recovered are bytes read again, cut the bytes thrown away.
 	recovered, cutBytes int64
+	// end is the offset after the last record of the segment that was recovered last.
+	end int64
 }
 
 func (ld *loader) fsys() vfs.FS { return ld.l.env.fsys }
@@ -409,7 +411,7 @@ func (l *Log) replayMarker(seg *segment, pos int64, s *producer.State) (next int
 
 // dropFrom removes the segments from index i on.
 func (ld *loader) dropFrom(i int) error {
-	for _, s := range ld.list[i:] {
+	for _, s := range slices.Backward(ld.list[i:]) {
 		paths, err := s.markDeleted()
 		ld.l.env.removals.add(ld.l.env.now(), paths, ld.l.dir)
 		if err := errors.Join(err, s.close(), ld.l.removeSnapshotLocked(s.base)); err != nil {

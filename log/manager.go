@@ -44,7 +44,9 @@ func NewManager(o Options) *Manager {
 	m := &Manager{opts: o, lg: o.Logger.With("component", "log-manager"), failures: make(chan dirFailure, len(o.Dirs))}
 	m.mu.logs = map[metadata.TopicPartition]*Log{}
 	for _, path := range o.Dirs {
-		m.dirs = append(m.dirs, &logDir{path: path, fsys: o.FS, report: m.dirFailed})
+		d := &logDir{path: path, fsys: o.FS, report: m.dirFailed}
+		d.saveRecoveryPoints = func() error { return m.writeRecoveryPoints(d) }
+		m.dirs = append(m.dirs, d)
 	}
 	m.env = &env{
 		fsys: o.FS, logger: o.Logger, now: o.Now, scratch: newScratchPool(), removals: newRemovals(), flushes: newFlushQueue(),

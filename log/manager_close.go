@@ -63,7 +63,8 @@ func (l *Log) Close() error {
 		return nil
 	}
 	var err error
-	if !l.dir.failed.Load() {
+	offline := l.dir.failed.Load()
+	if !offline {
 		if err = l.saveLocked(); err != nil {
 			err = l.failed("close", err)
 		}
@@ -72,8 +73,8 @@ func (l *Log) Close() error {
 	for _, s := range *l.segs.Load() {
 		err = errors.Join(err, s.close())
 	}
-	if l.dir.failed.Load() {
-		return nil
+	if offline {
+		return nil // reported when it happened
 	}
 	return err
 }

@@ -23,14 +23,17 @@ const (
 // recoverUnflushed reads every segment again that may hold what was not synced, cuts at the first bad batch, and drops
 // all that comes after it. Kafka: LogLoader.recoverLog.
 func (ld *loader) recoverUnflushed() error {
-	from := max(ld.list.floor(ld.p.recoveryPoint), 0)
 	if len(ld.list) == 0 {
 		return nil
 	}
+	from := max(ld.list.floor(ld.p.recoveryPoint), 0)
 	total := ld.list[from:].size()
 	start := ld.l.env.now()
 	last := start
 	for i := from; i < len(ld.list); i++ {
+		if i > from && ld.torn(i) {
+			return ld.dropFrom(i)
+		}
 		cut, err := ld.recoverSegment(i)
 		if err != nil {
 			return err
@@ -53,6 +56,19 @@ func (ld *loader) recoverUnflushed() error {
 	return nil
 }
 
+// torn tells whether segment i does not continue the one before, which was just recovered. A power cut can leave a segment
+// without all of the records before it, since neither was synced. Only compacted logs have holes by right.
+//
+// Differs from Kafka: there the log keeps a hole, and the replica counts as in sync although it lacks records.
+func (ld *loader) torn(i int) bool {
+	s := ld.list[i]
+	if s.base == ld.end || (s.base > ld.end && ld.cfg.Compact) {
+		return false
+	}
+	ld.l.lg.Warn("segment does not follow the one before, dropping it and those after", "segment", s, "end", ld.end)
+	return true
+}
+
 // recoverSegment rebuilds the indexes of a segment from its records and cuts it at the first bad batch; it returns how
 // many bytes that cost. Kafka: LogLoader.recoverSegment, LogSegment.recover.
 func (ld *loader) recoverSegment(i int) (cut int64, err error) {
@@ -73,6 +89,7 @@ func (ld *loader) recoverSegment(i int) (cut int64, err error) {
 		return 0, err
 	}
 	ld.recovered += r.pos
+	ld.end = r.last + 1
 	ld.cutBytes += cut
 	state.SetMapEnd(r.last + 1)
 	return cut, state.TakeSnapshot(ld.fsys(), ld.dir(), false)
@@ -200,7 +217,7 @@ func (r *recovery) fill(n int64) error {
 func (r *recovery) bad(b record.Batch) string {
 	h := header(b)
 	switch {
-	case b.Magic() == 2 && !b.CheckCRC():
+	case !sound(b):
 		return "wrong checksum"
 	case h.last() <= r.last || h.last() < h.base():
 		return "offsets do not rise"

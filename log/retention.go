@@ -82,11 +82,11 @@ func (l *Log) deleteWhile(pred func(s, next *segment) bool) (int, error) {
 	l.segs.Store(&kept)
 	for _, s := range list[:n] {
 		l.lg.Info("deleting segment", "segment", s, "bytes", s.size.Load(), "largest_timestamp", s.largestTimestamp())
-		if err := l.dropSegmentLocked(s); err != nil {
+		if err := l.renameSegmentLocked(s); err != nil {
 			return 0, err
 		}
 	}
-	return n, nil
+	return n, l.closeSegments(list[:n])
 }
 
 // deletableLocked counts the segments from the start that may go. Kafka: UnifiedLog.deletableSegments.

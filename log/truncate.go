@@ -2,6 +2,7 @@ package log
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -16,41 +17,62 @@ func (l *Log) TruncateTo(offset int64) (truncated bool, err error) {
 	if offset < 0 {
 		return false, l.errorf(kerr.OffsetOutOfRange, "truncate to %d", offset)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.usable(); err != nil {
-		return false, err
-	}
-	if offset >= l.end.Load() {
-		// An epoch may begin at the end without a record, and conflict with what the leader sends next.
-		if err := l.epochs.TruncateFromEnd(offset); err != nil {
-			return false, l.failed("write leader epochs", err)
+	err = l.cutting(func() error {
+		truncated = offset < l.end.Load()
+		switch {
+		case !truncated:
+			// An epoch may begin at the end without a record, and conflict with what the leader sends next.
+			if err := l.epochs.TruncateFromEnd(offset); err != nil {
+				return l.failed("write leader epochs", err)
+			}
+			return nil
+		case offset < (*l.segs.Load())[0].base:
+			return l.restartLocked(offset)
+		default:
+			return l.truncateLocked(offset)
 		}
-		return false, nil
-	}
-	if offset < (*l.segs.Load())[0].base {
-		return true, l.restartLocked(offset)
-	}
-	return true, l.truncateLocked(offset)
+	})
+	return truncated, err
 }
 
-// truncateLocked cuts inside the present segments.
+// cutting runs a truncation under the lock. If that lowered the recovery point, the checkpoint must follow before the log
+// grows again: it would tell the next recovery to trust records that were written, unsynced, where synced ones had been.
+// Kafka: LogManager.truncateTo.
+func (l *Log) cutting(f func() error) error {
+	l.mu.Lock()
+	before := l.recovery.Load()
+	err := l.usable()
+	if err == nil {
+		err = f()
+	}
+	lowered := l.recovery.Load() < before
+	l.mu.Unlock()
+	if err == nil && lowered {
+		err = l.dir.saveRecoveryPoints()
+	}
+	return err
+}
+
+// truncateLocked cuts inside the present segments. The later segments go first, from the last one on, and durably: a crash
+// in between leaves a log that is longer than it should be, but without a hole.
 func (l *Log) truncateLocked(offset int64) error {
 	l.mu.cuts++
 	l.ends.clear()
 	list := *l.segs.Load()
 	i := list.floor(offset)
-	end, err := l.cutSegment(list[i], offset)
+	pos, end, err := l.cutPoint(list[i], offset)
 	if err != nil {
 		return l.failed("truncate", err)
 	}
 	kept := append(segments{}, list[:i+1]...)
 	l.publishEnd(end)
+	list[i].size.Store(pos)
 	l.segs.Store(&kept)
-	for _, s := range list[i+1:] {
-		if err := l.dropSegmentLocked(s); err != nil {
-			return err
-		}
+	if err := l.dropSegmentsLocked(list[i+1:]); err != nil {
+		return err
+	}
+	if err := l.cutSegment(list[i], pos, end); err != nil {
+		return l.failed("truncate", err)
 	}
 	if err := l.epochs.TruncateFromEnd(end); err != nil {
 		return l.failed("write leader epochs", err)
@@ -70,37 +92,37 @@ func (l *Log) publishEnd(end int64) {
 	l.end.Store(end)
 }
 
-// cutSegment drops the records of a segment from offset on, makes it active again, and returns the new log end.
-// Kafka: LogSegment.truncateTo.
-func (l *Log) cutSegment(s *segment, offset int64) (end int64, err error) {
+// cutPoint returns where a segment is cut, and the new log end, to drop the records from offset on.
+func (l *Log) cutPoint(s *segment, offset int64) (pos, end int64, err error) {
 	sc := l.env.scratch.get()
 	defer l.env.scratch.put(sc)
 	size := s.size.Load()
 	pos, found, err := s.find(offset, size, sc)
-	if err != nil {
-		return 0, err
+	if err != nil || !found {
+		return pos, offset, err
 	}
-	end = offset
-	if found {
-		if end, err = firstOffsetAt(s, pos, size, offset, sc); err != nil {
-			return 0, err
-		}
-	}
-	s.size.Store(pos)
-	err = errors.Join(
+	end, err = firstOffsetAt(s, pos, size, offset, sc)
+	return pos, end, err
+}
+
+// cutSegment cuts the files of a segment at pos, the offset end, and makes it active again. Kafka: LogSegment.truncateTo.
+func (l *Log) cutSegment(s *segment, pos, end int64) error {
+	sc := l.env.scratch.get()
+	defer l.env.scratch.put(sc)
+	err := errors.Join(
 		s.offsets.TruncateTo(end, sc.buf[:]), s.times.TruncateTo(end, sc.buf[:]), s.txns.TruncateTo(end),
 		s.offsets.Preallocate(l.cfg.Load().IndexBytes), s.times.Preallocate(l.cfg.Load().IndexBytes),
 		s.file.f.Truncate(pos),
 	)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	s.dirty.Store(true)
 	s.sinceIndex = 0
 	if pos == 0 {
 		s.createdMs, s.firstTS = l.env.nowMs(), firstUnknown
 	}
-	return end, s.loadTimestamps(sc)
+	return s.loadTimestamps(sc)
 }
 
 // firstOffsetAt returns where the log ends when the batch at pos goes: at offset, or below it where that batch begins.
@@ -147,12 +169,7 @@ func (s *segment) loadTimestamps(sc *scratch) error {
 // TruncateFullyAndStartAt drops everything; the log goes on, empty, at offset. Readers see the old log or the new one.
 // Kafka: UnifiedLog.truncateFullyAndStartAt.
 func (l *Log) TruncateFullyAndStartAt(offset int64) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.usable(); err != nil {
-		return err
-	}
-	return l.restartLocked(offset)
+	return l.cutting(func() error { return l.restartLocked(offset) })
 }
 
 func (l *Log) restartLocked(offset int64) error {
@@ -160,7 +177,7 @@ func (l *Log) restartLocked(offset int64) error {
 	l.ends.clear()
 	l.lg.Info("deleting all records", "start", offset)
 	old := *l.segs.Load()
-	for _, s := range old { // the names must be free before the new segment is made
+	for _, s := range slices.Backward(old) { // the names must be free before the new segment is made
 		if err := l.renameSegmentLocked(s); err != nil {
 			return err
 		}
@@ -169,6 +186,9 @@ func (l *Log) restartLocked(offset int64) error {
 		return l.failed("write leader epochs", err)
 	}
 	l.mu.producers.Reset(offset)
+	if err := l.env.fsys.SyncDir(l.mu.path); err != nil {
+		return l.failed("delete segments", err)
+	}
 	seg, err := createSegment(l.env.fsys, l.mu.path, offset, l.cfg.Load(), l.env.nowMs())
 	if err != nil {
 		return l.failed("create segment", err)
@@ -184,12 +204,21 @@ func (l *Log) restartLocked(offset int64) error {
 	return l.closeSegments(old)
 }
 
-// dropSegmentLocked renames the files of a segment that the caller has taken out of the list, and closes it.
-func (l *Log) dropSegmentLocked(s *segment) error {
-	if err := l.renameSegmentLocked(s); err != nil {
-		return err
+// dropSegmentsLocked renames the files of segments that the caller has taken out of the list, from the last to the first,
+// and closes them.
+func (l *Log) dropSegmentsLocked(list segments) error {
+	if len(list) == 0 {
+		return nil
 	}
-	return l.closeSegments(segments{s})
+	for _, s := range slices.Backward(list) {
+		if err := l.renameSegmentLocked(s); err != nil {
+			return err
+		}
+	}
+	if err := l.env.fsys.SyncDir(l.mu.path); err != nil {
+		return l.failed("delete segments", err)
+	}
+	return l.closeSegments(list)
 }
 
 // closeSegments lets go of segments that are out of the list. Readers keep their pins.

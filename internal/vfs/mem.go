@@ -3,6 +3,7 @@ package vfs
 import (
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -64,7 +65,8 @@ func (m *Mem) CrashClone(keep func(name string, synced, current []byte) []byte) 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := NewMem(nil)
-	for name, n := range m.mu.durable {
+	for _, name := range slices.Sorted(maps.Keys(m.mu.durable)) { // sorted, so that keep can use a seeded source
+		n := m.mu.durable[name]
 		content := n.durable
 		if keep != nil && !n.dir && !slices.Equal(n.durable, n.data) {
 			content = keep(name, n.durable, n.data)
