@@ -277,3 +277,12 @@ func (s *State) Loads() []BrokerLoad {
 	}
 	return out
 }
+
+// Refresh plans to send brokers all they must know, metadata and their own partitions. The shell asks for it when it gave up
+// the requests that were waiting for a broker.
+func (s *State) Refresh(ids []metadata.BrokerID) {
+	s.push(
+		call(func(s *State) { s.tellAll(ids) }),
+		call(func(s *State) { s.startReplicas(ids) }),
+	)
+}

@@ -1,0 +1,425 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"jackdaw/controller/state"
+	"jackdaw/metadata"
+	"jackdaw/zkstore"
+)
+
+// CreateTopics validates topics and, unless validateOnly, creates them: their znodes are written and their first leaders
+// elected when it returns. The brokers learn of them a little later. Results are in the order of topics.
+// Kafka: ZkAdminManager.createTopics.
+func (c *Controller) CreateTopics(ctx context.Context, topics []NewTopic, validateOnly bool) []CreateResult {
+	out := make([]CreateResult, len(topics))
+	err := c.inOffice(ctx, "topic creation", func(ctx context.Context, o *office) error {
+		return c.createTopics(ctx, o, topics, validateOnly, out)
+	})
+	if err == nil {
+		return out
+	}
+	failed := make([]CreateResult, len(topics))
+	for i, t := range topics {
+		failed[i] = CreateResult{Name: t.Name, Err: err}
+	}
+	return failed
+}
+
+// inOffice runs f in the loop if this broker is the controller, and returns its error; NOT_CONTROLLER otherwise, and when the
+// term ends meanwhile. See do for what f may write to.
+func (c *Controller) inOffice(ctx context.Context, name string, f func(ctx context.Context, o *office) error) error {
+	result := make(chan error, 1)
+	err := c.do(ctx, name, func(ctx context.Context) {
+		if c.office == nil {
+			result <- kerr.NotController
+			return
+		}
+		result <- f(ctx, c.office)
+	})
+	if errors.Is(err, errStopped) {
+		return kerr.NotController
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w: %w", name, err, kerr.RequestTimedOut)
+	}
+	return <-result
+}
+
+// finish does what the state planned; NOT_CONTROLLER when the term ended by it.
+func (c *Controller) finish(ctx context.Context) error {
+	if !c.drain(ctx) {
+		return kerr.NotController
+	}
+	return nil
+}
+
+func (c *Controller) createTopics(ctx context.Context, o *office, topics []NewTopic, validateOnly bool, out []CreateResult) error {
+	times := map[string]int{}
+	for _, t := range topics {
+		times[t.Name]++
+	}
+	p := &planner{c: c, o: o, loads: o.state.Loads(), names: o.state.TopicNames()}
+	var created []string
+	for i, t := range topics {
+		r := &out[i]
+		r.Name = t.Name
+		if times[t.Name] > 1 {
+			r.Err = state.Errorf(kerr.InvalidRequest, "Found multiple entries for this topic.")
+			continue
+		}
+		assignment, err := p.topic(t)
+		if err != nil {
+			r.Err = err
+			continue
+		}
+		r.NumPartitions, r.RF = int32(len(assignment)), int32(len(assignment[0]))
+		if validateOnly {
+			continue
+		}
+		if r.ID, r.Err = c.createTopic(ctx, o, t, assignment); r.Err != nil {
+			if fatal(r.Err) {
+				c.fail(ctx, r.Err)
+				return kerr.NotController
+			}
+			continue
+		}
+		created = append(created, t.Name)
+	}
+	if len(created) == 0 {
+		return nil
+	}
+	return c.adoptTopics(ctx, o, created)
+}
+
+// fatal reports whether an error ends the term rather than one request.
+func fatal(err error) bool {
+	var ke *kerr.Error
+	return !errors.As(err, &ke)
+}
+
+// createTopic writes the nodes of one topic.
+func (c *Controller) createTopic(ctx context.Context, o *office, t NewTopic, assignment map[int32][]metadata.BrokerID) (metadata.TopicID, error) {
+	var id metadata.TopicID
+	if c.ibp.TopicIDs() {
+		id = newTopicID()
+	}
+	ps := make(map[int32]state.Assignment, len(assignment))
+	for n, replicas := range assignment {
+		ps[n] = state.Assignment{Replicas: replicas}
+	}
+	err := o.session.CreateTopic(ctx, t.Name, nodeOf(id, ps), t.Configs)
+	switch {
+	case errors.Is(err, zkstore.ErrNodeExists):
+		return id, existsError(t.Name)
+	case errors.Is(err, zkstore.ErrTooLarge):
+		return id, state.Errorf(kerr.InvalidPartitions, "The assignment of %d partitions is larger than a node of ZooKeeper may be.", len(assignment))
+	case err != nil:
+		return id, err
+	}
+	return id, nil
+}
+
+// adoptTopics takes over topics that were just created without waiting for the watch, which will find nothing new.
+func (c *Controller) adoptTopics(ctx context.Context, o *office, names []string) error {
+	fresh, err := c.readTopics(ctx, o, names)
+	if err != nil {
+		c.fail(ctx, err)
+		return kerr.NotController
+	}
+	o.state.SetTopics(append(o.state.TopicNames(), names...), fresh)
+	return c.finish(ctx)
+}
+
+// planner validates and places the topics of one request, each in view of those before it.
+type planner struct {
+	c     *Controller
+	o     *office
+	loads []state.BrokerLoad
+	names []string
+}
+
+// topic returns the assignment of a topic, or why it cannot be created.
+func (p *planner) topic(t NewTopic) (map[int32][]metadata.BrokerID, error) {
+	if _, exists := p.o.state.Topic(t.Name); exists {
+		if p.o.state.Dying(t.Name) {
+			return nil, state.Errorf(kerr.TopicAlreadyExists, "Topic '%s' is marked for deletion.", t.Name)
+		}
+		return nil, existsError(t.Name)
+	}
+	assignment := t.Assignment
+	switch {
+	case len(assignment) > 0 && (t.NumPartitions != -1 || t.RF != -1):
+		return nil, state.Errorf(kerr.InvalidRequest,
+			"Both numPartitions or replicationFactor and replicasAssignments were set. Both cannot be used at the same time.")
+	case len(assignment) == 0:
+		var err error
+		if assignment, err = state.Place(p.loads, 0, int(t.NumPartitions), int(t.RF)); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkTopicName(t.Name); err != nil {
+		return nil, err
+	}
+	if twins := colliding(t.Name, p.names); len(twins) > 0 {
+		return nil, state.Errorf(kerr.InvalidTopicException, "Topic '%s' collides with existing topics: %s", t.Name, strings.Join(twins, ", "))
+	}
+	if err := checkAssignment(assignment); err != nil {
+		return nil, err
+	}
+	p.names = append(p.names, t.Name)
+	p.account(assignment)
+	return assignment, nil
+}
+
+func existsError(name string) error {
+	return state.Errorf(kerr.TopicAlreadyExists, "Topic '%s' already exists.", name)
+}
+
+// account adds an assignment to the loads.
+func (p *planner) account(assignment map[int32][]metadata.BrokerID) {
+	index := make(map[metadata.BrokerID]*state.BrokerLoad, len(p.loads))
+	for i := range p.loads {
+		index[p.loads[i].ID] = &p.loads[i]
+	}
+	for _, replicas := range assignment {
+		for i, id := range replicas {
+			if l := index[id]; l != nil {
+				l.Replicas++
+				if i == 0 {
+					l.Leaders++
+				}
+			}
+		}
+	}
+}
+
+// checkAssignment refuses a manual assignment with holes, repetitions or unequal lengths. Brokers need not exist, as in Kafka.
+// Kafka: AdminZkClient.validateTopicCreate.
+func checkAssignment(assignment map[int32][]metadata.BrokerID) error {
+	refuse := func(format string, args ...any) error {
+		return state.Errorf(kerr.InvalidReplicaAssignment, format, args...)
+	}
+	var twice []string
+	lengths := map[int]struct{}{}
+	for _, n := range slices.Sorted(maps.Keys(assignment)) {
+		replicas := assignment[n]
+		lengths[len(replicas)] = struct{}{}
+		if repeated(replicas) {
+			twice = append(twice, fmt.Sprintf("%d -> ArrayBuffer(%s)", n, join(replicas)))
+		}
+	}
+	if len(lengths) != 1 {
+		return refuse("All partitions should have the same number of replicas")
+	}
+	if len(twice) > 0 {
+		return refuse("Duplicate replica assignment found: HashMap(%s)", strings.Join(twice, ", "))
+	}
+	for n := range int32(len(assignment)) {
+		replicas, ok := assignment[n]
+		if !ok {
+			return refuse("partitions should be a consecutive 0-based integer sequence")
+		}
+		if len(replicas) == 0 {
+			return refuse("Empty replica list for partition %d", n)
+		}
+	}
+	return nil
+}
+
+func repeated(ids []metadata.BrokerID) bool {
+	for i, id := range ids {
+		if slices.Contains(ids[:i], id) {
+			return true
+		}
+	}
+	return false
+}
+
+// join writes ids as Scala's collections do in Kafka's messages.
+func join(ids []metadata.BrokerID) string {
+	parts := make([]string, len(ids))
+	for i, id := range ids {
+		parts[i] = fmt.Sprint(int32(id))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// DeleteTopics marks topics for deletion. nil is returned for a topic that will go, also if its deletion was asked before; it is
+// gone when all brokers with a replica have deleted theirs. Kafka: ZkAdminManager.deleteTopics.
+func (c *Controller) DeleteTopics(ctx context.Context, topics []string) map[string]error {
+	out := make(map[string]error, len(topics))
+	err := c.inOffice(ctx, "topic deletion", func(ctx context.Context, o *office) error {
+		return c.deleteTopics(ctx, o, topics, out)
+	})
+	if err == nil {
+		return out
+	}
+	failed := make(map[string]error, len(topics))
+	for _, t := range topics {
+		failed[t] = err
+	}
+	return failed
+}
+
+func (c *Controller) deleteTopics(ctx context.Context, o *office, topics []string, out map[string]error) error {
+	var marked []string
+	for _, t := range topics {
+		_, exists := o.state.Topic(t)
+		switch {
+		case !c.cfg.DeleteTopicEnable:
+			out[t] = kerr.TopicDeletionDisabled
+			continue
+		case !exists:
+			out[t] = kerr.UnknownTopicOrPartition
+			continue
+		}
+		if err := o.session.RequestTopicDeletion(ctx, t); err != nil && !errors.Is(err, zkstore.ErrNodeExists) {
+			c.fail(ctx, err)
+			return kerr.NotController
+		}
+		out[t] = nil
+		marked = append(marked, t)
+	}
+	o.state.DeleteTopics(marked)
+	return c.finish(ctx)
+}
+
+// CreatePartitions adds partitions to topics. Results are in the order of topics. Kafka: ZkAdminManager.createPartitions.
+func (c *Controller) CreatePartitions(ctx context.Context, topics []NewPartitions, validateOnly bool) []PartitionsResult {
+	out := make([]PartitionsResult, len(topics))
+	err := c.inOffice(ctx, "partition creation", func(ctx context.Context, o *office) error {
+		return c.createPartitions(ctx, o, topics, validateOnly, out)
+	})
+	if err == nil {
+		return out
+	}
+	failed := make([]PartitionsResult, len(topics))
+	for i, t := range topics {
+		failed[i] = PartitionsResult{Topic: t.Topic, Err: err}
+	}
+	return failed
+}
+
+func (c *Controller) createPartitions(ctx context.Context, o *office, topics []NewPartitions, validateOnly bool, out []PartitionsResult) error {
+	times := map[string]int{}
+	for _, t := range topics {
+		times[t.Topic]++
+	}
+	p := &planner{c: c, o: o, loads: o.state.Loads()}
+	for i, t := range topics {
+		r := &out[i]
+		r.Topic = t.Topic
+		if times[t.Topic] > 1 {
+			r.Err = state.Errorf(kerr.InvalidRequest, "Duplicate topic in request.")
+			continue
+		}
+		added, err := p.partitions(t)
+		if err != nil {
+			r.Err = err
+			continue
+		}
+		p.account(added)
+		if validateOnly {
+			continue
+		}
+		if r.Err = c.addPartitions(ctx, o, t.Topic, added); r.Err != nil && fatal(r.Err) {
+			c.fail(ctx, r.Err)
+			return kerr.NotController
+		}
+	}
+	return c.finish(ctx)
+}
+
+// addPartitions writes the topic with its new partitions and takes them over.
+func (c *Controller) addPartitions(ctx context.Context, o *office, topic string, added map[int32][]metadata.BrokerID) error {
+	snap, _ := o.state.Topic(topic)
+	for n, replicas := range added {
+		snap.Partitions[n] = state.Assignment{Replicas: replicas}
+	}
+	_, err := o.writer.SetTopicAssignment(ctx, topic, nodeOf(snap.ID, snap.Partitions), zkstore.AnyVersion)
+	if errors.Is(err, zkstore.ErrTooLarge) {
+		return state.Errorf(kerr.InvalidPartitions, "The assignment of %d partitions is larger than a node of ZooKeeper may be.", len(snap.Partitions))
+	}
+	if err != nil {
+		return err
+	}
+	o.state.SetPartitions(topic, snap.Partitions)
+	return nil
+}
+
+// partitions returns the assignment of the new partitions of a topic, or why there can be none.
+func (p *planner) partitions(t NewPartitions) (map[int32][]metadata.BrokerID, error) {
+	if p.o.state.Dying(t.Topic) {
+		return nil, state.Errorf(kerr.InvalidTopicException, "The topic is queued for deletion.")
+	}
+	snap, exists := p.o.state.Topic(t.Topic)
+	if !exists {
+		return nil, state.Errorf(kerr.UnknownTopicOrPartition, "The topic '%s' does not exist.", t.Topic)
+	}
+	for _, a := range snap.Partitions {
+		if a.Reassigning() {
+			return nil, state.Errorf(kerr.ReassignmentInProgress, "A partition reassignment is in progress for the topic '%s'.", t.Topic)
+		}
+	}
+	old := int32(len(snap.Partitions))
+	switch {
+	case t.Count < old:
+		return nil, state.Errorf(kerr.InvalidPartitions,
+			"Topic currently has %d partitions, which is higher than the requested %d.", old, t.Count)
+	case t.Count == old:
+		return nil, state.Errorf(kerr.InvalidPartitions, "Topic already has %d partitions.", old)
+	}
+	rf := len(snap.Partitions[0].Replicas)
+	if t.Assignment == nil {
+		return state.Place(p.loads, old, int(t.Count-old), rf)
+	}
+	return p.manual(t, old, rf)
+}
+
+// manual checks the assignment that a request gives for new partitions. Kafka: AdminZkClient.validateReplicaAssignment.
+func (p *planner) manual(t NewPartitions, old int32, rf int) (map[int32][]metadata.BrokerID, error) {
+	refuse := func(format string, args ...any) error {
+		return state.Errorf(kerr.InvalidReplicaAssignment, format, args...)
+	}
+	live := map[metadata.BrokerID]bool{}
+	for _, b := range p.o.state.Brokers() {
+		live[b.ID] = true
+	}
+	var unknown []metadata.BrokerID
+	for _, replicas := range t.Assignment {
+		for _, id := range replicas {
+			if !live[id] && !slices.Contains(unknown, id) {
+				unknown = append(unknown, id)
+			}
+		}
+	}
+	if len(unknown) > 0 {
+		return nil, refuse("Unknown broker(s) in replica assignment: %s.", join(unknown))
+	}
+	if n := int(t.Count - old); len(t.Assignment) != n {
+		return nil, refuse("Increasing the number of partitions by %d but %d assignments provided.", n, len(t.Assignment))
+	}
+	out := map[int32][]metadata.BrokerID{}
+	for i, replicas := range t.Assignment {
+		n := old + int32(i)
+		switch {
+		case len(replicas) == 0:
+			return nil, refuse("Cannot have replication factor of 0 for partition id %d.", n)
+		case repeated(replicas):
+			return nil, refuse("Duplicate brokers not allowed in replica assignment: %s for partition id %d.", join(replicas), n)
+		case len(replicas) != rf:
+			return nil, refuse("Inconsistent replication factor between partitions, partition 0 has %d while partitions [%d] have replication factors [%d], respectively.",
+				rf, n, len(replicas))
+		}
+		out[n] = replicas
+	}
+	return out, nil
+}
