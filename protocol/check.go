@@ -163,30 +163,26 @@ func (w *walker) array(f *node) {
 // tags reads the tagged fields at the end of a struct. Unknown ones are passed over, as KIP-482 asks.
 func (w *walker) tags(n *node) {
 	count := w.uvarint(n)
-	for last := int64(-1); count > 0 && w.fault == ""; count-- {
-		tag, size := int64(w.uvarint(n)), w.uvarint(n)
+	for ; count > 0 && w.fault == ""; count-- {
+		tag, size := w.uvarint(n), w.uvarint(n)
 		switch {
 		case w.fault != "":
-			return
-		case tag <= last:
-			w.fail(n.name, "tagged fields out of order")
 			return
 		case int64(size) > int64(len(w.p)):
 			w.fail(n.name, "tagged field longer than the bytes left")
 			return
 		}
-		last = tag
 		w.cost += structCost
-		w.tagged(n, int32(tag), int(size))
+		w.tagged(n, tag, int(size))
 	}
 }
 
 // tagged checks the content of one tagged field, if it is known.
-func (w *walker) tagged(n *node, tag int32, size int) {
+func (w *walker) tagged(n *node, tag uint32, size int) {
 	rest := w.p[size:]
 	w.p = w.p[:size:size]
 	for _, f := range n.fields {
-		if f.tag == tag && w.version >= f.min && w.version <= f.max {
+		if int64(f.tag) == int64(tag) && w.version >= f.min && w.version <= f.max {
 			w.fields(f)
 			if w.fault == "" && len(w.p) > 0 {
 				w.fail(f.name, "bytes left over in a tagged field")

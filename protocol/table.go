@@ -24,7 +24,7 @@ var table = []API{
 		topicStates[]@2(topic:s topicID:id@5 partitionStates[](partition:i4 controllerEpoch:i4 leader:i4 leaderEpoch:i4 isr[]i4 zkVersion:i4
 			replicas[]i4 addingReplicas[]i4@3 removingReplicas[]i4@3 isNew:i1 leaderRecoveryState:i1@6))
 		liveLeaders[](brokerID:i4 host:s port:i4)`),
-	row(5, "StopReplica", 0, 4, 2, `controllerID:i4 controllerEpoch:i4 isKRaft:i1@4 brokerEpoch:i8@1 deletePartitions:i1@0-2
+	row(5, "StopReplica", 0, 4, 2, `controllerID:i4 isKRaft:i1@4 controllerEpoch:i4 brokerEpoch:i8@1 deletePartitions:i1@0-2
 		ungrouped[]@0-0(topic:s partition:i4) topics[]@1-2(topic:s partitions[]i4)
 		topicStates[]@3(topic:s partitionStates[](partition:i4 leaderEpoch:i4 delete:i1))`),
 	row(6, "UpdateMetadata", 0, 8, 6, `controllerID:i4 isKRaft:i1@8 controllerEpoch:i4 brokerEpoch:i8@5
