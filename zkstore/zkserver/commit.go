@@ -91,9 +91,11 @@ func (s *Server) commitGroup(group []byte, zxid int64, spare *[]byte) error {
 	defer s.mu.Unlock()
 	s.mu.durable = zxid
 	for c := range s.mu.gated {
-		c.release(zxid)
+		// While this group was written, answers that wait for the next one may have come.
+		if all := c.release(zxid); all {
+			delete(s.mu.gated, c)
+		}
 	}
-	clear(s.mu.gated)
 	return nil
 }
 

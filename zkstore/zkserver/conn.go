@@ -93,12 +93,15 @@ func (c *conn) enqueue(b []byte, gate, durable int64) {
 	}
 }
 
-// release lets messages up to a zxid go.
-func (c *conn) release(durable int64) {
+// release lets messages up to a zxid go, and reports whether these are all that wait.
+func (c *conn) release(durable int64) (all bool) {
 	c.mu.Lock()
 	c.mu.ready = max(c.mu.ready, durable)
+	n := len(c.mu.queue)
+	all = n == 0 || c.mu.queue[n-1].gate <= durable
 	c.mu.Unlock()
 	signal(c.wake)
+	return all
 }
 
 // finish closes the connection when everything is sent.
