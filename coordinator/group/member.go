@@ -45,14 +45,6 @@ func (m *member) isStatic() bool     { return m.instanceID != nil }
 func (m *member) awaitingJoin() bool { return m.join != coordinator.NoTicket }
 func (m *member) awaitingSync() bool { return m.sync != coordinator.NoTicket }
 func (m *member) keepsSession() bool { return !m.isNew && (m.awaitingJoin() || m.awaitingSync()) }
-func (m *member) supports(n string) bool {
-	for i := range m.protocols {
-		if m.protocols[i].Name == n {
-			return true
-		}
-	}
-	return false
-}
 
 // metadata is the member's subscription for a protocol, nil if it does not support it.
 func (m *member) metadata(protocol string) []byte {
