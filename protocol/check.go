@@ -145,10 +145,7 @@ func (w *walker) array(f *node) {
 		return
 	}
 	for range n {
-		w.cost += structCost
-		if w.cost > maxDecoded {
-			w.fail(f.name, "too many elements")
-		}
+		w.pay(f, structCost)
 		if f.item.kind == kindStruct {
 			w.fields(f.item)
 		} else {
@@ -172,7 +169,7 @@ func (w *walker) tags(n *node) {
 			w.fail(n.name, "tagged field longer than the bytes left")
 			return
 		}
-		w.cost += structCost
+		w.pay(n, structCost)
 		w.tagged(n, tag, int(size))
 	}
 }
@@ -191,6 +188,13 @@ func (w *walker) tagged(n *node, tag uint32, size int) {
 	}
 	if w.fault == "" {
 		w.p = rest
+	}
+}
+
+// pay adds to the cost, which has a bound.
+func (w *walker) pay(f *node, cost int64) {
+	if w.cost += cost; w.cost > maxDecoded {
+		w.fail(f.name, "too many elements")
 	}
 }
 

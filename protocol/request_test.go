@@ -141,6 +141,10 @@ func TestCheck_ManySmallElements_CostTold(t *testing.T) {
 	if _, err := Check(Header{Key: 3, Version: 0}, body); !errors.Is(err, ErrMalformed) {
 		t.Errorf("ten million topics: %v", err)
 	}
+	body = append([]byte{0, 1, 0, 0, 0x80, 0xad, 0xe2, 0x04}, make([]byte, 20_000_000)...)
+	if _, err := Check(Header{Key: 3, Version: 9}, body); !errors.Is(err, ErrMalformed) {
+		t.Errorf("ten million tagged fields: %v", err)
+	}
 }
 
 func TestParseRequest_Headers(t *testing.T) {
