@@ -142,7 +142,7 @@ func nextGroup(b []byte, pos int) (payload []byte, next int, state groupState) {
 	head := b[pos : pos+groupHeader]
 	if checksum(head[:4]) != binary.BigEndian.Uint32(head[4:]) {
 		// Not written at all, or half of it: a header may lie in two sectors.
-		return nil, 0, tornIf(allZero(b[pos:]) || pos%sector > sector-groupHeader)
+		return nil, 0, tornIf(allZero(b[pos+groupHeader:]) || pos%sector > sector-groupHeader)
 	}
 	n := int(binary.BigEndian.Uint32(head))
 	if n > len(b)-pos-groupHeader {

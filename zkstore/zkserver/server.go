@@ -78,7 +78,6 @@ type Server struct {
 	dirty     chan struct{}
 	closeOnce sync.Once
 	closeErr  error
-	// stopped is closed when Run has returned; nil until Run is called, guarded by mu.
 
 	mu struct {
 		sync.Mutex
@@ -96,7 +95,8 @@ type Server struct {
 		// gated are the connections with answers that wait for durable to grow.
 		gated map[*conn]struct{}
 		// dead is why the server cannot go on; nil while it can.
-		dead   error
+		dead error
+		// stop ends Run and done is closed when it has returned; nil until it is called.
 		stop   context.CancelFunc
 		done   chan struct{}
 		closed bool
@@ -148,8 +148,12 @@ func (s *Server) Run(ctx context.Context) error {
 	defer cancel()
 	s.mu.Lock()
 	if s.mu.closed || s.mu.done != nil {
+		again := !s.mu.closed
 		s.mu.Unlock()
-		return errors.New("zookeeper server: closed or running already")
+		if again {
+			return errors.New("zookeeper server: running already")
+		}
+		return nil
 	}
 	s.mu.stop, s.mu.done = cancel, make(chan struct{})
 	s.mu.tree.TouchAll(s.opts.Now())
