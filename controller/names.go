@@ -14,6 +14,9 @@ import (
 // maxTopicName is the longest name: with "-", a partition number and the suffix of a deleted log it fits into a file name.
 const maxTopicName = 249
 
+// ValidateTopicName returns INVALID_TOPIC_EXCEPTION, with Kafka's text, for a name that no topic may have.
+func ValidateTopicName(name string) error { return checkTopicName(name) }
+
 // checkTopicName returns INVALID_TOPIC_EXCEPTION for a name that no topic may have. Kafka: Topic.validate.
 func checkTopicName(name string) error {
 	refuse := func(why string) error {
