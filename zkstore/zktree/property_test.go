@@ -94,8 +94,9 @@ func checkTree(t *rapid.T, tree *Tree) {
 	var size int64
 	ephemerals := 0
 	for path, n := range tree.nodes {
+		size += int64(len(n.data))
 		if path != "/" {
-			size += int64(len(path) + len(n.data))
+			size += int64(len(path))
 		}
 		for k := range n.children {
 			if tree.nodes[strings.TrimSuffix(path, "/")+"/"+k] == nil {

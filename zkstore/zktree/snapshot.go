@@ -74,6 +74,7 @@ func (t *Tree) loadNode(r *reader) bool {
 	}
 	if path == "/" {
 		t.nodes[path] = n
+		t.dataBytes += int64(len(n.data))
 		return true
 	}
 	parentPath, _ := split(path)

@@ -51,7 +51,7 @@ func (t *Tree) Zxid() int64 { return t.zxid }
 // Counts are the numbers that the mntr command shows.
 type Counts struct {
 	Nodes, Ephemerals, Sessions, Watches int
-	// DataBytes is the length of all paths and data.
+	// DataBytes is the length of all paths but the root's, and of all data.
 	DataBytes int64
 }
 
