@@ -24,6 +24,7 @@ type loop[S Shard] struct {
 	shard    S
 	inFlight inFlight
 	builder  *record.Builder
+	batch    []byte    // memory of the batch that is being appended
 	todo     []Effects // effects to be executed, oldest first
 
 	loaded atomic.Bool
@@ -173,12 +174,17 @@ func (l *loop[S]) append(w *Write) {
 	l.shard.Appended(now, w.Tag, first)
 }
 
+// build makes the batch of a write. It is good until the next one.
 func (l *loop[S]) build(w *Write) []byte {
 	l.builder.Reset(record.BuilderOptions{Producer: w.Producer, Transactional: w.Transactional})
 	for _, r := range w.Records {
 		l.builder.Append(w.Timestamp, r.Key, r.Value, nil)
 	}
-	return l.builder.Build()
+	if cap(l.batch) > maxKeptBatch {
+		l.batch = nil
+	}
+	l.batch = l.builder.AppendTo(l.batch[:0])
+	return l.batch
 }
 
 // settled notes what the log says of a write. It is called by the log, from any goroutine.

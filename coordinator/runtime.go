@@ -22,6 +22,9 @@ const (
 	maxInFlight = 8192
 )
 
+// maxKeptBatch bounds the memory, in bytes, that a loop keeps between batches.
+const maxKeptBatch = 64 << 10
+
 // settleWait is how long the log may take to settle a write: the answer is given much earlier, and the end of the
 // leadership ends the wait.
 const settleWait = 24 * time.Hour

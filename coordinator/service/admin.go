@@ -25,9 +25,6 @@ func (g *Groups) Describe(ctx context.Context, req *kmsg.DescribeGroupsRequest) 
 			func(s *group.Shard, now time.Time, t coordinator.Ticket) coordinator.Effects {
 				return s.Describe(now, t, id)
 			})
-		if gone(ctx, err) {
-			return nil
-		}
 		resp.Groups[i] = describedGroup(id, d, err)
 	}
 	return resp
@@ -68,9 +65,6 @@ func (g *Groups) List(ctx context.Context, req *kmsg.ListGroupsRequest) *kmsg.Li
 		body, err := g.rt.Call(ctx, p, func(s *group.Shard, now time.Time, t coordinator.Ticket) coordinator.Effects {
 			return s.List(now, t, states)
 		})
-		if gone(ctx, err) {
-			return nil
-		}
 		if err != nil {
 			continue // resigned meanwhile: its new coordinator lists them
 		}
@@ -92,9 +86,6 @@ func (g *Groups) Delete(ctx context.Context, req *kmsg.DeleteGroupsRequest) *kms
 			func(s *group.Shard, now time.Time, t coordinator.Ticket) coordinator.Effects {
 				return s.Delete(now, t, id)
 			})
-		if gone(ctx, err) {
-			return nil
-		}
 		if err == nil {
 			err = res.Err
 		}
@@ -124,9 +115,6 @@ func (g *Groups) OffsetDelete(ctx context.Context, req *kmsg.OffsetDeleteRequest
 		}
 	}
 	res, err := g.deleteOffsets(ctx, req.Group, tps)
-	if gone(ctx, err) {
-		return nil
-	}
 	if err != nil {
 		resp.ErrorCode = protocol.ErrorCode(err)
 		return resp

@@ -1,8 +1,8 @@
 // Package service answers the requests of the coordinator APIs: it turns kmsg requests into operations on the shards of
 // coordinator/group and coordinator/txn, waits, and builds the responses.
 //
-// Calls block until the answer is there or ctx ends, whichever is first; a call whose ctx has ended returns nil, since
-// nobody is left to read a response. Requests are not aliased after the call, nor by responses.
+// Calls block until the answer is there or ctx ends, whichever is first; then the response has REQUEST_TIMED_OUT, and nobody
+// is left to read it. Requests are not aliased after the call, nor by responses.
 //
 // Authority is the caller's: it takes out what is not authorised before, and puts it back into the response after.
 package service

@@ -94,9 +94,6 @@ func (g *Groups) fetchMany(ctx context.Context, req *kmsg.OffsetFetchRequest) *k
 	for i := range req.Groups {
 		in := &req.Groups[i]
 		topics, err := g.fetch(ctx, in.Group, in.Topics, req.RequireStable)
-		if gone(ctx, err) {
-			return nil
-		}
 		resp.Groups[i] = kmsg.OffsetFetchResponseGroup{Group: in.Group, Topics: topics, ErrorCode: protocol.ErrorCode(err)}
 	}
 	return resp
@@ -115,8 +112,6 @@ func (g *Groups) fetchOne(ctx context.Context, req *kmsg.OffsetFetchRequest) *km
 	}
 	out, err := g.fetch(ctx, req.Group, topics, req.Version >= fetchStable && req.RequireStable)
 	switch {
-	case gone(ctx, err):
-		return nil
 	case err != nil && req.Version >= fetchNullIsAll:
 		resp.ErrorCode = protocol.ErrorCode(err)
 	case err != nil:
@@ -169,9 +164,6 @@ func (g *Groups) fetchFromZooKeeper(ctx context.Context, req *kmsg.OffsetFetchRe
 		resp.Topics[i] = kmsg.OffsetFetchResponseTopic{Topic: t.Topic}
 		for _, p := range t.Partitions {
 			o := g.zooKeeperOffset(ctx, req.Group, metadata.TopicPartition{Topic: t.Topic, Partition: p})
-			if ctx.Err() != nil {
-				return nil
-			}
 			resp.Topics[i].Partitions = append(resp.Topics[i].Partitions, o)
 		}
 	}

@@ -122,17 +122,18 @@ func (g *Groups) TxnCompleted(ctx context.Context, partition int32, producerID, 
 	return err
 }
 
-// call runs an operation on the shard of a group. id may be empty only where Kafka accepts that.
+// call runs an operation on the shard of a group. id may be empty only where Kafka accepts that. Once ctx has ended the error
+// is kerr.RequestTimedOut, for an answer that nobody reads.
 func call[R any](
 	ctx context.Context, g *Groups, id string, op func(s *group.Shard, now time.Time, t coordinator.Ticket) coordinator.Effects,
 ) (R, error) {
-	var none R
 	body, err := g.rt.Call(ctx, g.PartitionFor(id), op)
-	if err != nil {
-		return none, err
+	if err == nil {
+		return body.(R), nil
 	}
-	return body.(R), nil
+	var none R
+	if ctx.Err() != nil {
+		err = kerr.RequestTimedOut
+	}
+	return none, err
 }
-
-// gone reports whether an error only says that the caller has left.
-func gone(ctx context.Context, err error) bool { return err != nil && ctx.Err() != nil }

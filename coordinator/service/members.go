@@ -35,9 +35,6 @@ func (g *Groups) Join(ctx context.Context, req *kmsg.JoinGroupRequest, clientID,
 		func(s *group.Shard, now time.Time, t coordinator.Ticket) coordinator.Effects {
 			return s.Join(now, t, r)
 		})
-	if gone(ctx, err) {
-		return nil
-	}
 	if err != nil {
 		res = group.JoinResult{Err: err, MemberID: req.MemberID, Generation: -1}
 	}
@@ -93,9 +90,6 @@ func joinResponse(req *kmsg.JoinGroupRequest, res group.JoinResult) *kmsg.JoinGr
 // JoinGroup without a search for the coordinator. Kafka: GroupCoordinator.handleSyncGroup.
 func (g *Groups) Sync(ctx context.Context, req *kmsg.SyncGroupRequest) *kmsg.SyncGroupResponse {
 	res, err := g.sync(ctx, req)
-	if gone(ctx, err) {
-		return nil
-	}
 	switch {
 	case errors.Is(err, kerr.CoordinatorLoadInProgress):
 		res.Err = kerr.RebalanceInProgress
@@ -145,9 +139,6 @@ func (g *Groups) Heartbeat(ctx context.Context, req *kmsg.HeartbeatRequest) *kms
 		func(s *group.Shard, now time.Time, t coordinator.Ticket) coordinator.Effects {
 			return s.Heartbeat(now, t, r)
 		})
-	if gone(ctx, err) {
-		return nil
-	}
 	if err != nil && !errors.Is(err, kerr.CoordinatorLoadInProgress) {
 		res.Err = err
 	}
@@ -177,8 +168,6 @@ func (g *Groups) Leave(ctx context.Context, req *kmsg.LeaveGroupRequest) *kmsg.L
 			})
 	}
 	switch {
-	case gone(ctx, err):
-		return nil
 	case err != nil:
 		resp.ErrorCode = protocol.ErrorCode(err)
 	case req.Version < leaveMany:

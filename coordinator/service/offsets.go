@@ -43,9 +43,6 @@ func (g *Groups) OffsetCommit(ctx context.Context, req *kmsg.OffsetCommitRequest
 		return g.commitToZooKeeper(ctx, &r, codes, resp)
 	}
 	errs, err := g.commit(ctx, &r)
-	if gone(ctx, err) {
-		return nil
-	}
 	setCodes(codes, errs, err)
 	return resp
 }
@@ -129,9 +126,6 @@ func (g *Groups) TxnOffsetCommit(ctx context.Context, req *kmsg.TxnOffsetCommitR
 		}
 	}
 	errs, err := g.txnCommit(ctx, &r)
-	if gone(ctx, err) {
-		return nil
-	}
 	setCodes(codes, errs, err)
 	return resp
 }
@@ -156,9 +150,6 @@ func (g *Groups) commitToZooKeeper(
 			err = kerr.OffsetMetadataTooLarge
 		default:
 			err = g.cfg.ZooKeeper.SetOffset(ctx, r.Group, o.TP, o.Offset)
-		}
-		if gone(ctx, err) {
-			return nil
 		}
 		*codes[i] = protocol.ErrorCode(err)
 	}
