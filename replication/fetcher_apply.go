@@ -147,8 +147,11 @@ func (f *fetcher) backIntoRange(ctx context.Context, s *fetchState) error {
 			return err
 		}
 	}
-	if err := s.p.resetTo(s.epoch, end, start); err != nil {
+	switch moved, err := s.p.resetTo(s.epoch, end, start); {
+	case err != nil:
 		f.localError(s, err)
+	case !moved:
+		f.pause(s) // the leader has moved meanwhile, or would say the same again
 	}
 	return nil
 }
@@ -276,25 +279,24 @@ func (p *Partition) truncateLocked(v *view, offset int64, why string) error {
 	return nil
 }
 
-// resetTo brings the log into the leader's range.
-func (p *Partition) resetTo(epoch metadata.LeaderEpoch, leaderEnd, leaderStart int64) error {
+// resetTo brings the log into the leader's range, and reports whether that changed its end.
+func (p *Partition) resetTo(epoch metadata.LeaderEpoch, leaderEnd, leaderStart int64) (bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	v, err := p.followingLocked(epoch)
 	if err != nil {
-		return err
+		return false, err
 	}
 	end := v.log.EndOffset()
+	lg := p.m.cfg.Logger.With("partition", p.tp, "from", end, "leader", v.leader, "leaderEpoch", v.epoch)
 	r := isr.OutOfRange(end, leaderEnd, leaderStart)
 	switch {
 	case r.Truncate:
-		p.m.cfg.Logger.Warn("Reset fetch offset to the leader's end", "partition", p.tp, "from", end, "to", r.Offset)
-		return p.truncateLocked(v, r.Offset, "leader ends before us")
+		lg.Warn("Reset fetch offset to the leader's end", "to", r.Offset)
+		return true, p.truncateLocked(v, r.Offset, "leader ends before us")
 	case r.Restart:
-		p.m.cfg.Logger.Warn("Reset fetch offset to the leader's start", "partition", p.tp, "from", end, "to", r.Offset)
-		if err := v.log.TruncateFullyAndStartAt(r.Offset); err != nil {
-			return p.wrap("restart", err)
-		}
+		lg.Warn("Reset fetch offset to the leader's start", "to", r.Offset)
+		return true, p.wrap("restart", v.log.TruncateFullyAndStartAt(r.Offset))
 	}
-	return nil
+	return false, nil
 }

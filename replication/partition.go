@@ -220,7 +220,10 @@ func (p *Partition) Lag() int64 {
 	return max(0, v.log.HighWatermark()-v.log.EndOffset())
 }
 
-// wrap names the partition in an error.
+// wrap names the partition in an error; nil stays nil.
 func (p *Partition) wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
 	return fmt.Errorf("%s %s: %w", what, p.tp, err)
 }
