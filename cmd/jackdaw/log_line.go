@@ -128,10 +128,14 @@ func (h *lineHandler) appendAttr(line []byte, name *string, prefix string, a slo
 }
 
 func text(v slog.Value) string {
-	if v.Kind() == slog.KindTime {
+	switch v.Kind() {
+	case slog.KindTime:
 		return v.Time().Format(time.RFC3339Nano)
+	case slog.KindDuration:
+		return strings.Replace(v.Duration().String(), "\u00b5s", "us", 1) // the log is ASCII
+	default:
+		return v.String()
 	}
-	return v.String()
 }
 
 // quoteIfNeeded quotes values that would blur where they end.

@@ -43,8 +43,8 @@ func TestLineHandler_Records_InKafkasForm(t *testing.T) {
 			"[2026-11-29 20:00:00,123] INFO [KafkaServer id=1] started (kafka.server.KafkaServer)"},
 		{"groups", func(lg *slog.Logger) *slog.Logger { return lg.WithGroup("g").With("a", 1) }, slog.LevelError, "m",
 			[]any{slog.Group("h", "b", 2), "logger", "x"}, "[2026-11-29 20:00:00,123] ERROR m g.a=1 g.h.b=2 g.logger=x"},
-		{"what needs quotes", same, slog.LevelDebug, "two\nlines", []any{"a", "", "b", "x y", "c", "p=q", "d", "l1\nl2", "e", 1500 * time.Millisecond},
-			`[2026-11-29 20:00:00,123] DEBUG two\nlines a="" b="x y" c="p=q" d="l1\nl2" e=1.5s`},
+		{"what needs quotes", same, slog.LevelDebug, "two\nlines", []any{"a", "", "b", "x y", "c", "p=q", "d", "l1\nl2", "e", 1500 * time.Millisecond, "f", 2500 * time.Nanosecond},
+			`[2026-11-29 20:00:00,123] DEBUG two\nlines a="" b="x y" c="p=q" d="l1\nl2" e=1.5s f=2.5us`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := lineOf(t, tc.build, tc.level, tc.msg, tc.args...); got != tc.want+"\n" {

@@ -49,6 +49,6 @@ func fileArgument(args []string) string {
 func reportIgnored(lg *slog.Logger, loaded *config.Loaded) {
 	lg = lg.With(loggerKey, "kafka.server.KafkaConfig")
 	for _, line := range loaded.Report() {
-		lg.Warn("setting", "note", line)
+		lg.Warn("configuration", "note", line)
 	}
 }
