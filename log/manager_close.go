@@ -79,24 +79,31 @@ func (l *Log) Close() error {
 	return err
 }
 
-// saveLocked brings the log into the state of a clean shutdown.
+// saveLocked brings the log into the state of a clean shutdown. What was durable before is not synced again: an index file
+// that is cut to its entries and then not durable is found out at the next start.
 func (l *Log) saveLocked() error {
 	list := *l.segs.Load()
 	end := l.end.Load()
 	l.mu.producers.SetMapEnd(end)
+	syncDir := l.mu.producers.SnapshotDue()
 	if err := l.mu.producers.TakeSnapshot(l.env.fsys, l.mu.path, true); err != nil {
 		return err
 	}
-	if err := list.active().seal(l.cfg.Load().Preallocate); err != nil {
+	active := list.active()
+	dirty := active.dirty.Load()
+	if err := active.seal(l.cfg.Load().Preallocate); err != nil {
 		return err
 	}
+	active.dirty.Store(dirty)
 	for _, s := range list[max(list.floor(l.recovery.Load()), 0):] {
 		if err := s.sync(); err != nil {
 			return err
 		}
 	}
-	if err := l.env.fsys.SyncDir(l.mu.path); err != nil {
-		return err
+	if syncDir {
+		if err := l.env.fsys.SyncDir(l.mu.path); err != nil {
+			return err
+		}
 	}
 	l.recovery.Store(end)
 	return nil

@@ -205,7 +205,10 @@ func (t *table) setSizeLocked(maxBytes int32) error {
 func (t *table) preallocate(maxBytes int32) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.setSizeLocked(maxBytes)
+	if err := t.setSizeLocked(maxBytes); err != nil {
+		return err
+	}
+	return t.releaseLocked()
 }
 
 // seal cuts the file to its entries, gives up tail and descriptor. Kafka: AbstractIndex.trimToValidSize.

@@ -35,10 +35,13 @@ func Snapshots(fsys vfs.FS, dir string) ([]int64, error) {
 	return out, nil
 }
 
+// SnapshotDue tells whether the state has moved since the last snapshot.
+func (s *State) SnapshotDue() bool { return s.mapEnd > s.snapEnd }
+
 // TakeSnapshot writes the state if it has moved since the last snapshot, and makes it durable if sync is set.
 // Kafka: ProducerStateManager.takeSnapshot.
 func (s *State) TakeSnapshot(fsys vfs.FS, dir string, sync bool) error {
-	if s.mapEnd <= s.snapEnd {
+	if !s.SnapshotDue() {
 		return nil
 	}
 	f, err := fsys.OpenFile(filepath.Join(dir, SnapshotName(s.mapEnd)), vfs.Write|vfs.Create|vfs.Trunc)
