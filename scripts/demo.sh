@@ -121,7 +121,7 @@ up "$behind" unclean.leader.election.enable=true min.insync.replicas=1
 wait_for "the unclean election" leader_is "$behind"
 got=$(consume | wc -l)
 note "broker $behind leads at once, with $got records: $((2500 - got)) are gone for good"
-grep -h 'WARN' "$dir/broker-$behind.log" | grep -i unclean | tail -n 1 | cut -c 1-160 | sed 's/^/   /' || true
+grep -h 'WARN' "$dir/broker-$behind.log" | grep -i unclean | tail -n 1 | cut -c 1-220 | sed 's/^/   /' || true
 up "$lead"
 wait_for "broker $lead to follow" isr_size 2
 note "broker $lead is back, follows, and has cut its own tail: $(consume | wc -l) records on both"

@@ -38,6 +38,7 @@ start_broker() {
     --override "advertised.listeners=PLAINTEXT://localhost:$((port + id - 1))" \
     --override "log.dirs=$dir/broker-$id" \
     --override "zookeeper.connect=127.0.0.1:$zk_port" \
+    --override controlled.shutdown.retry.backoff.ms=500 \
     "${overrides[@]}"
 }
 
