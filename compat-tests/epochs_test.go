@@ -16,7 +16,7 @@ import (
 // TestEpochs_HistoryNotPresent: leadership moves there and back with records in between; clients are told the history.
 func TestEpochs_HistoryNotPresent(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{Brokers: 2, Config: map[string]string{
-		"zookeeper.session.timeout.ms": "3000", "auto.leader.rebalance.enable": "false",
+		"zookeeper.session.timeout.ms": shortSession(), "auto.leader.rebalance.enable": "false",
 	}})
 	topic := topicName(t)
 	createAssigned(t, c, topic, nil, []int32{1, 2})

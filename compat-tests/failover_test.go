@@ -97,7 +97,7 @@ func (l *load) checkContents(t *testing.T, c *cluster.Cluster, total int64) {
 // idempotent franz-go producer while the leader is killed and comes back, three times; sarama reads them.
 func TestFailover_LeaderKilledThreeTimes_NothingLostOrDoubled(t *testing.T) {
 	const total, perRound = 100_000, 25_000
-	c := cluster.Start(t, cluster.Options{Brokers: 3, Config: map[string]string{"zookeeper.session.timeout.ms": "3000"}})
+	c := cluster.Start(t, cluster.Options{Brokers: 3, Config: map[string]string{"zookeeper.session.timeout.ms": shortSession()}})
 	topic := topicName(t)
 	createTopic(t, c, topic, 3, 3, "min.insync.replicas", "2")
 	cl := client(t, c, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.MaxBufferedRecords(5000),

@@ -88,6 +88,14 @@ func (f *fixture) close() error {
 	return errors.Join(err, os.RemoveAll(f.mu.dir))
 }
 
+// shortSession is the zookeeper.session.timeout.ms of tests that kill brokers. A JVM on a busy machine loses a shorter one while it starts.
+func shortSession() string {
+	if cluster.Target() == cluster.Apache {
+		return "8000"
+	}
+	return "4000"
+}
+
 // topicName gives a topic of this test alone.
 func topicName(t *testing.T) string {
 	t.Helper()

@@ -101,7 +101,7 @@ func TestIdempotence_SequenceWrapsAround(t *testing.T) {
 // by expiry.
 func TestIdempotence_StateBelongsToTheLog(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{Brokers: 2, Config: map[string]string{
-		"zookeeper.session.timeout.ms":                               "3000",
+		"zookeeper.session.timeout.ms":                               shortSession(),
 		"producer.id.expiration.ms":                                  "9000",
 		"producer.id.expiration.check.interval.ms":                   "500",
 		"transactional.id.expiration.ms":                             "2000",

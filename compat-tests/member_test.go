@@ -60,7 +60,14 @@ func coordinator(t *testing.T, c *cluster.Cluster, group string) *cluster.Broker
 func newMember(t *testing.T, c *cluster.Cluster, group string) *member {
 	t.Helper()
 	return &member{conn: dial(t, coordinator(t, c, group).Addr()), group: group, protocols: []string{"range"},
-		metadata: []byte("m"), session: 10000, rebalance: 10000}
+		metadata: subscription("t"), session: 10000, rebalance: 10000}
+}
+
+// subscription is a consumer's member metadata.
+func subscription(topics ...string) []byte {
+	s := kmsg.NewConsumerMemberMetadata()
+	s.Topics = topics
+	return s.AppendTo(nil)
 }
 
 // request is the JoinGroup that the member would send now.

@@ -290,7 +290,7 @@ func TestMinISR_TooFewInSync_WritesRefusedReadsGoOn(t *testing.T) {
 // TestUnclean_OffWaits_OnLosesTheTail: two topics through the same failures. The broker allows unclean elections, topic "off" does not.
 func TestUnclean_OffWaits_OnLosesTheTail(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{Brokers: 3, Config: map[string]string{
-		"zookeeper.session.timeout.ms": "3000", "unclean.leader.election.enable": "true",
+		"zookeeper.session.timeout.ms": shortSession(), "unclean.leader.election.enable": "true",
 	}})
 	ctl := controller(t, c)
 	others := slices.DeleteFunc(slices.Clone(c.Brokers), func(b *cluster.Broker) bool { return b == ctl })
@@ -496,7 +496,7 @@ func epochEnd(t *testing.T, addr, topic string, epoch, current int32) kmsg.Offse
 // TestZombieLeader_WakesUp_RefusesAndFollows: a leader frozen past its session wakes up and still believes that it leads.
 func TestZombieLeader_WakesUp_RefusesAndFollows(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{Brokers: 3, Config: map[string]string{
-		"zookeeper.session.timeout.ms": "3000", "replica.lag.time.max.ms": "10000",
+		"zookeeper.session.timeout.ms": shortSession(), "replica.lag.time.max.ms": "10000",
 	}})
 	topic := topicName(t)
 	createAssigned(t, c, topic, []string{"min.insync.replicas", "2"}, []int32{1, 2, 3})

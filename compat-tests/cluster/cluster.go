@@ -183,6 +183,9 @@ func (c *Cluster) Running() []int {
 // WaitAll waits until ZooKeeper has all running brokers and a controller, and each broker's Metadata has them all.
 func (c *Cluster) WaitAll() error {
 	want := c.Running()
+	if len(want) == 0 {
+		return nil
+	}
 	return Until(startLimit, func() error {
 		live, err := c.Tree.Brokers()
 		if err != nil {
