@@ -240,7 +240,8 @@ func (t *shrinkStep) apply(s *State, writes []Write, results []Result) {
 		}
 	}
 	if len(retry) > 0 {
-		s.push(&shrinkStep{replicas: retry})
+		// The ISR that was found may have a member that can lead, which the one we knew had not.
+		s.push(&electStep{partitions: electable(s, sortedKeys(retry)), rule: byFailure}, &shrinkStep{replicas: retry})
 	}
 }
 
