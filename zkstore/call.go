@@ -39,7 +39,11 @@ func once[T any](ctx context.Context, s *Session, f func(*zk.Conn) (T, error)) (
 	}
 	ch := make(chan reply[T], 1)
 	s.calls.Go("zk-call", func(context.Context) error {
+		begin := time.Now()
 		v, err := f(s.conn)
+		if err == nil {
+			s.c.met.observe(begin)
+		}
 		ch <- reply[T]{v, err}
 		return nil
 	})

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"jackdaw/internal/run"
 )
 
@@ -30,6 +32,8 @@ type Config struct {
 	MaxRequestBytes int
 	// Logger defaults to one that discards.
 	Logger *slog.Logger
+	// Metrics may be nil.
+	Metrics prometheus.Registerer
 }
 
 func (c Config) withDefaults() Config {
@@ -87,6 +91,7 @@ type Client struct {
 	cfg   Config
 	lg    *slog.Logger
 	hooks []hook
+	met   clientMetrics
 
 	mu struct {
 		sync.Mutex
@@ -103,7 +108,7 @@ type Client struct {
 // NewClient allocates a client; Start connects it.
 func NewClient(cfg Config) *Client {
 	cfg = cfg.withDefaults()
-	c := &Client{cfg: cfg, lg: cfg.Logger.With("component", "zookeeper")}
+	c := &Client{cfg: cfg, lg: cfg.Logger.With("component", "zookeeper"), met: newMetrics(cfg.Metrics)}
 	c.mu.former = map[int64]struct{}{}
 	return c
 }
@@ -245,6 +250,9 @@ func (c *Client) live(ctx context.Context, s *Session, ready func()) error {
 	if err == nil {
 		ready()
 		s.waitOver(ctx)
+	}
+	if ctx.Err() == nil && !failed {
+		c.met.expires.Inc()
 	}
 	c.setSession(nil)
 	// From here on no operation of the session starts, and those under way end without a result.

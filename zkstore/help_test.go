@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,6 +32,8 @@ const classpathEnv = "JACKDAW_ZK_CLASSPATH"
 var apacheServer struct {
 	addr string
 	err  error
+	// tests counts chroots, since a test may run many times.
+	tests atomic.Int64
 }
 
 func TestMain(m *testing.M) {
@@ -128,6 +131,8 @@ func listenAddr(pid int) (string, error) {
 
 // onBoth runs a contract test on the embedded server and on Apache ZooKeeper. f gets an address and an own chroot.
 func onBoth(t *testing.T, f func(t *testing.T, e env)) {
+	t.Helper()
+	t.Parallel()
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
 		f(t, env{addr: embedded(t), chroot: ""})
@@ -143,7 +148,7 @@ func onBoth(t *testing.T, f func(t *testing.T, e env)) {
 			t.Fatal(apacheServer.err)
 		}
 		t.Parallel()
-		f(t, env{addr: apacheServer.addr, chroot: "/" + strings.ReplaceAll(t.Name(), "/", "-")})
+		f(t, env{addr: apacheServer.addr, chroot: fmt.Sprintf("/test-%d", apacheServer.tests.Add(1))})
 	})
 }
 

@@ -113,6 +113,7 @@ func (l *link) found() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.failures, l.mu.good = 0, true
+	l.c.met.syncConnects.Inc()
 	l.mu.heard = time.Now()
 	if !l.mu.lostAt.IsZero() {
 		l.c.lg.Info("zookeeper connection is back", "after", time.Since(l.mu.lostAt).Round(time.Millisecond))
@@ -126,6 +127,7 @@ func (l *link) lost(wanted bool) {
 	defer l.mu.Unlock()
 	if l.mu.good && wanted {
 		l.mu.lostAt = time.Now()
+		l.c.met.disconnects.Inc()
 		l.c.lg.Warn("zookeeper connection lost, reconnecting", "last_heard_ago", time.Since(l.mu.heard).Round(time.Millisecond))
 	}
 	l.mu.good = false

@@ -131,9 +131,19 @@ func (s *Server) snapshotIfDue(g *run.Group, spare *[]byte) error {
 	return nil
 }
 
-// expiryLoop ends sessions that were not heard of in time.
+// expiryLoop ends sessions that were not heard of in time. When the server itself stood still, as a stopped process or a
+// suspended machine does, nobody could be heard of, and all get their whole timeout again.
 func (s *Server) expiryLoop(ctx context.Context) error {
+	last := s.opts.Now()
 	for pause(ctx, s.opts.Tick/4) {
+		now := s.opts.Now()
+		if stood := now.Sub(last); stood > s.opts.Tick+s.opts.Tick/4 {
+			s.lg.Warn("zookeeper server stood still, sessions get their timeout again", "for", stood)
+			s.mu.Lock()
+			s.mu.tree.TouchAll(now)
+			s.mu.Unlock()
+		}
+		last = now
 		s.expire()
 	}
 	return nil

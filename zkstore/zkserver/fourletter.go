@@ -7,8 +7,11 @@ import (
 	"time"
 )
 
-// serverVersion is what clients are told: the protocol is that of ZooKeeper 3.8.
-const serverVersion = "3.8.4-jackdaw"
+// The version that clients are told: the protocol is that of ZooKeeper 3.8. Tools parse the date, which is that release's.
+const (
+	serverVersion = "3.8.4-jackdaw"
+	serverDate    = "2024-02-12 22:16 UTC"
+)
 
 // stats are the numbers of the four-letter commands.
 type stats struct {
@@ -91,7 +94,7 @@ func (n numbers) text() string {
 }
 
 func versionLine() string {
-	return "Zookeeper version: " + serverVersion + ", built on 2024-02-12 22:16 UTC\n"
+	return "Zookeeper version: " + serverVersion + ", built on " + serverDate + "\n"
 }
 
 func (s *Server) srvr() string { return versionLine() + s.numbers().text() }
