@@ -102,7 +102,7 @@ func (l *Log) cutPoint(s *segment, offset int64) (pos, end int64, err error) {
 		return pos, offset, err
 	}
 	end, err = firstOffsetAt(s, pos, size, offset, sc)
-	return pos, end, err
+	return pos, max(end, min(offset, l.start.Load())), err // records that were deleted do not come back
 }
 
 // cutSegment cuts the files of a segment at pos, the offset end, and makes it active again. Kafka: LogSegment.truncateTo.
