@@ -64,6 +64,9 @@ func (l *Log) truncateLocked(offset int64) error {
 	if err != nil {
 		return l.failed("truncate", err)
 	}
+	if end <= l.start.Load() {
+		return l.restartLocked(end) // nothing is left; begin anew rather than with a hole
+	}
 	kept := append(segments{}, list[:i+1]...)
 	l.publishEnd(end)
 	list[i].size.Store(pos)
