@@ -1,0 +1,28 @@
+package txn
+
+import "time"
+
+// Config bounds transactions, from server.properties.
+type Config struct {
+	// MaxTimeout is transaction.max.timeout.ms.
+	MaxTimeout time.Duration
+	// IDExpiration is transactional.id.expiration.ms.
+	IDExpiration time.Duration
+	// AbortInterval is transaction.abort.timed.out.transaction.cleanup.interval.ms.
+	AbortInterval time.Duration
+	// ExpireInterval is transaction.remove.expired.transaction.cleanup.interval.ms.
+	ExpireInterval time.Duration
+	// CompleteRetry is the pause after the record that ends a transaction could not be written. No key.
+	CompleteRetry time.Duration
+}
+
+// DefaultConfig returns Kafka's defaults.
+func DefaultConfig() Config {
+	return Config{
+		MaxTimeout:     15 * time.Minute,
+		IDExpiration:   7 * 24 * time.Hour,
+		AbortInterval:  10 * time.Second,
+		ExpireInterval: time.Hour,
+		CompleteRetry:  100 * time.Millisecond,
+	}
+}
