@@ -154,7 +154,7 @@ func (s *State) Stats() Stats {
 			switch {
 			case t.deletion != nil:
 				st.DyingReplicas += len(p.Replicas)
-			case !p.known || !s.online(p.li.Leader, p.TopicPartition):
+			case !p.known || !s.present(p.li.Leader, p.TopicPartition):
 				st.Offline++
 				st.Imbalanced++
 			case len(p.Replicas) > 0 && p.li.Leader != p.Replicas[0]:

@@ -145,7 +145,7 @@ func (h *history) check(t *rapid.T) {
 			if p.known && (p.li.Leader != li.Leader || p.li.PartitionEpoch > li.PartitionEpoch) {
 				t.Fatalf("%s: %+v in memory, %+v in ZooKeeper", tp, p.li, li)
 			}
-			if h.s.dying(name) || p.known && h.s.online(p.li.Leader, tp) {
+			if h.s.dying(name) || p.known && h.s.present(p.li.Leader, tp) {
 				continue
 			}
 			for _, id := range a.Replicas {

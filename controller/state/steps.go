@@ -67,11 +67,12 @@ func (s *State) announce(p *partition) {
 	s.batch.lead(p, live, nil)
 }
 
-// leaderless returns those of ps that have a state, but no live leader.
+// leaderless returns those of ps that have a state, but no live leader. A leader whose broker stops is one: it leads until it is
+// gone, and an unclean election must not come before that.
 func leaderless(s *State, ps []*partition) []*partition {
 	var out []*partition
 	for _, p := range ps {
-		if p.known && !s.online(p.li.Leader, p.TopicPartition) {
+		if p.known && !s.present(p.li.Leader, p.TopicPartition) {
 			out = append(out, p)
 		}
 	}

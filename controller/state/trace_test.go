@@ -16,7 +16,7 @@ import (
 // The traces run events against a State and a ZooKeeper that is two maps, and print writes and requests in the notation of
 // the captures of a real cluster.
 func TestTraces(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/traces", func(t *testing.T, path string) {
 		w := &world{}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			w.out.Reset()
