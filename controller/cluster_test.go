@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,8 +39,10 @@ const patience = 15 * time.Second
 type cluster struct {
 	t      *testing.T
 	zkAddr string
-	admin  *zkstore.Session
-	nodes  map[metadata.BrokerID]*node
+	// sessionTimeout is that of brokers started from now on.
+	sessionTimeout time.Duration
+	admin          *zkstore.Session
+	nodes          map[metadata.BrokerID]*node
 }
 
 // node is one broker.
@@ -60,7 +63,7 @@ func newCluster(t *testing.T, ids ...metadata.BrokerID) *cluster {
 		must(t, server.Close())
 		must(t, <-done)
 	})
-	c := &cluster{t: t, zkAddr: server.Addr(), nodes: map[metadata.BrokerID]*node{}}
+	c := &cluster{t: t, zkAddr: server.Addr(), sessionTimeout: 4 * time.Second, nodes: map[metadata.BrokerID]*node{}}
 	client := c.newClient()
 	must(t, client.Start(t.Context()))
 	t.Cleanup(client.Close)
@@ -73,7 +76,7 @@ func newCluster(t *testing.T, ids ...metadata.BrokerID) *cluster {
 }
 
 func (c *cluster) newClient() *zkstore.Client {
-	return zkstore.NewClient(zkstore.Config{Servers: []string{c.zkAddr}, SessionTimeout: 4 * time.Second, MaxInFlight: 32})
+	return zkstore.NewClient(zkstore.Config{Servers: []string{c.zkAddr}, SessionTimeout: c.sessionTimeout, MaxInFlight: 32})
 }
 
 // start starts a broker and waits until the controller knows it.
@@ -97,7 +100,7 @@ func (c *cluster) start(id metadata.BrokerID, options ...func(*controller.Config
 	go func() { ran <- n.controller.Run(ctx) }()
 	n.client.OnSession("registration", func(ctx context.Context, s *zkstore.Session) error {
 		epoch, err := s.RegisterBroker(ctx, n.info())
-		n.epoch = epoch
+		n.epoch.Store(epoch)
 		return err
 	}, nil)
 	n.client.OnSession("controller", n.controller.SessionStarted, n.controller.SessionExpired)
@@ -224,7 +227,7 @@ func (c *cluster) alter(topic string, p int32, isr ...metadata.BrokerID) *kmsg.A
 	req := kmsg.NewPtrAlterPartitionRequest()
 	req.Version = 3
 	req.BrokerID = int32(li.Leader)
-	req.BrokerEpoch = c.nodes[li.Leader].epoch
+	req.BrokerEpoch = c.nodes[li.Leader].epoch.Load()
 	rp := kmsg.NewAlterPartitionRequestTopicPartition()
 	rp.Partition, rp.LeaderEpoch, rp.PartitionEpoch = p, int32(li.LeaderEpoch), li.PartitionEpoch
 	for _, id := range isr {
@@ -256,7 +259,7 @@ func must(t *testing.T, err error) {
 // broker is the receiving end of control requests.
 type broker struct {
 	id    metadata.BrokerID
-	epoch int64
+	epoch atomic.Int64
 	ln    net.Listener
 	wg    sync.WaitGroup
 
@@ -462,6 +465,10 @@ func (b *broker) spoil(tp metadata.TopicPartition) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.failing[tp] = true
+}
+
+func tp(topic string, p int32) metadata.TopicPartition {
+	return metadata.TopicPartition{Topic: topic, Partition: p}
 }
 
 func ids(v ...metadata.BrokerID) []metadata.BrokerID { return v }

@@ -91,6 +91,8 @@ type Controller struct {
 	answers chan answer
 	active  atomic.Bool
 	epoch   atomic.Int32
+	// running is set while Run takes events.
+	running atomic.Bool
 	// stopped is closed when Run has returned.
 	stopped  chan struct{}
 	stopOnce sync.Once
@@ -103,9 +105,10 @@ type Controller struct {
 	office  *office
 	retired bool
 	senders *run.Group
-	// rebalanceAt and electAt are when these are due; nil timers never fire.
+	// rebalance, retry and stats fire when a rebalance, an election or a count for the metrics is due.
 	rebalance, retry, stats *time.Timer
-	dirty                   bool
+	// dirty is set while stats runs.
+	dirty bool
 }
 
 // office is what exists only while this broker is the controller.
@@ -149,6 +152,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	c.ibp = ibp
 	c.senders = run.New(ctx, c.cfg.Logger)
+	c.running.Store(true)
 	c.rebalance, c.retry, c.stats = stoppedTimer(), stoppedTimer(), stoppedTimer()
 	defer func() {
 		c.leave()

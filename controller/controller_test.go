@@ -304,7 +304,7 @@ func TestAllocateProducerIDs_BlocksFollowEachOther(t *testing.T) {
 		t.Errorf("unknown broker: %v", err)
 	}
 	for _, want := range []int64{0, 1000, 2000} {
-		start, n, err := active.AllocateProducerIDs(t.Context(), 2, c.nodes[2].epoch)
+		start, n, err := active.AllocateProducerIDs(t.Context(), 2, c.nodes[2].epoch.Load())
 		must(t, err)
 		if start != want || n != 1000 {
 			t.Errorf("block %d, %d", start, n)
@@ -320,10 +320,10 @@ func TestControlledShutdown_LeadersMoveAway(t *testing.T) {
 	if _, err := active.ControlledShutdown(t.Context(), 9, 1); !errors.Is(err, kerr.BrokerNotAvailable) {
 		t.Errorf("unknown broker: %v", err)
 	}
-	if _, err := active.ControlledShutdown(t.Context(), 3, c.nodes[3].epoch-1); !errors.Is(err, kerr.StaleBrokerEpoch) {
+	if _, err := active.ControlledShutdown(t.Context(), 3, c.nodes[3].epoch.Load()-1); !errors.Is(err, kerr.StaleBrokerEpoch) {
 		t.Errorf("stale epoch: %v", err)
 	}
-	rest, err := active.ControlledShutdown(t.Context(), 3, c.nodes[3].epoch)
+	rest, err := active.ControlledShutdown(t.Context(), 3, c.nodes[3].epoch.Load())
 	must(t, err)
 	if len(rest) != 0 {
 		t.Errorf("left %v", rest)

@@ -23,6 +23,9 @@ func (c *Controller) SessionStarted(ctx context.Context, s *zkstore.Session) err
 // SessionExpired returns when nothing of this controller acts under the old session any more: no event that was queued for
 // it can write under the next one. It is the other hook of zkstore.Client.OnSession.
 func (c *Controller) SessionExpired() {
+	if !c.running.Load() {
+		return // nothing acts yet; when Run begins, the start event of this session finds it expired
+	}
 	done := make(chan struct{})
 	expire := func(context.Context) {
 		defer close(done)
