@@ -210,51 +210,77 @@ func (d *delayedProduce) Expire() {
 	d.done(d.results)
 }
 
-// wakeups collects, over the partitions of one request, whom to look at once no lock is held.
+// wakeups collects, over the partitions of one request, what is left to do once no lock is held.
 type wakeups struct {
-	hw, appended []metadata.TopicPartition
-	proposals    []effects
+	first effects // most requests have one partition: that needs no memory
+	rest  []effects
 }
 
 // add takes over what is left of the effects of one partition.
 func (w *wakeups) add(e effects) {
-	if e.p == nil {
-		return
-	}
-	if e.HWMoved {
-		w.hw = append(w.hw, e.p.tp)
-	}
-	if e.appended {
-		w.appended = append(w.appended, e.p.tp)
-	}
-	if e.Propose != nil || e.Joined+e.Left > 0 {
-		w.proposals = append(w.proposals, e)
+	switch {
+	case e.p == nil || !e.HWMoved && !e.appended && e.Propose == nil && e.Joined+e.Left == 0:
+	case w.first.p == nil:
+		w.first = e
+	default:
+		w.rest = append(w.rest, e)
 	}
 }
 
 // wake completes waiting requests and hands over proposals. Never under a partition's lock.
 func (m *ReplicaManager) wake(w *wakeups) {
-	if len(w.appended) > 0 {
-		m.fetch.Check(fetchKeys(w.appended, byLogEnd)...)
+	if w.first.p == nil {
+		return
 	}
-	if len(w.hw) > 0 {
-		m.produce.Check(w.hw...)
-		m.fetch.Check(fetchKeys(w.hw, byHighWatermark)...)
-		m.deletes.Check(w.hw...)
+	if len(w.rest) == 0 {
+		m.wakeOne(w.first)
+		return
 	}
-	for _, e := range w.proposals {
-		m.metrics.isrChanged(e.Joined, e.Left)
-		if e.Propose != nil {
-			e.p.propose(e.Propose)
-		}
-	}
+	m.wakeMany(append(w.rest, w.first))
 }
 
 // wakeOne is wake for a single partition.
 func (m *ReplicaManager) wakeOne(e effects) {
-	var w wakeups
-	w.add(e)
-	m.wake(&w)
+	if e.p == nil {
+		return
+	}
+	if e.appended {
+		m.fetch.Check(fetchKey{e.p.tp, byLogEnd})
+	}
+	if e.HWMoved {
+		m.produce.Check(e.p.tp)
+		m.fetch.Check(fetchKey{e.p.tp, byHighWatermark})
+		m.deletes.Check(e.p.tp)
+	}
+	m.submit(e)
+}
+
+// wakeMany looks once at what waits under several of the partitions.
+func (m *ReplicaManager) wakeMany(list []effects) {
+	var hw, appended []metadata.TopicPartition
+	for _, e := range list {
+		if e.appended {
+			appended = append(appended, e.p.tp)
+		}
+		if e.HWMoved {
+			hw = append(hw, e.p.tp)
+		}
+	}
+	m.fetch.Check(fetchKeys(appended, byLogEnd)...)
+	m.produce.Check(hw...)
+	m.fetch.Check(fetchKeys(hw, byHighWatermark)...)
+	m.deletes.Check(hw...)
+	for _, e := range list {
+		m.submit(e)
+	}
+}
+
+// submit hands over a proposal and counts committed changes.
+func (m *ReplicaManager) submit(e effects) {
+	m.metrics.isrChanged(e.Joined, e.Left)
+	if e.Propose != nil {
+		e.p.propose(e.Propose)
+	}
 }
 
 // wakeAll looks at everything that waits for the partitions, after their role changed.

@@ -55,6 +55,9 @@ func newMetrics(reg prometheus.Registerer, m *ReplicaManager) *metrics {
 }
 
 func (x *metrics) isrChanged(joined, left int) {
+	if joined+left == 0 {
+		return
+	}
 	x.isrExpands.Add(float64(joined))
 	x.isrShrinks.Add(float64(left))
 }
