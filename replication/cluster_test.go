@@ -102,7 +102,7 @@ func (nd *node) start() {
 	if nd.c.change != nil {
 		nd.c.change(&cfg)
 	}
-	nd.m = New(cfg)
+	nd.setManager(New(cfg))
 	nd.group = run.New(nd.c.t.Context(), nil)
 	nd.group.Go("replicas", nd.m.Run)
 }
@@ -117,7 +117,14 @@ func (nd *node) shutdown() {
 	if err := nd.logs.Close(nd.c.t.Context()); err != nil {
 		nd.c.t.Error(err)
 	}
-	nd.m = nil
+	nd.setManager(nil)
+}
+
+// setManager makes the broker reachable, or not.
+func (nd *node) setManager(m *ReplicaManager) {
+	nd.c.mu.Lock()
+	defer nd.c.mu.Unlock()
+	nd.m = m
 }
 
 // kill ends the broker as SIGKILL would: its disk is what it had written.
@@ -129,7 +136,8 @@ func (nd *node) kill() {
 	if err := nd.logs.Close(nd.c.t.Context()); err != nil {
 		nd.c.t.Error(err)
 	}
-	nd.m, nd.fs = nil, disk
+	nd.setManager(nil)
+	nd.fs = disk
 	nd.c.publish()
 }
 
@@ -289,10 +297,11 @@ func (c *cluster) setCut(a, b metadata.BrokerID, cut bool) {
 func (c *cluster) target(from, to metadata.BrokerID) (*ReplicaManager, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.cut[[2]metadata.BrokerID{from, to}] || c.nodes[to].m == nil {
+	nd := c.nodes[to]
+	if nd == nil || nd.m == nil || c.cut[[2]metadata.BrokerID{from, to}] {
 		return nil, errors.New("connection refused")
 	}
-	return c.nodes[to].m, nil
+	return nd.m, nil
 }
 
 // link is a follower's connection to a leader.
