@@ -193,8 +193,11 @@ func TestISR_ControllerRefuses_ChangeIsTriedAgain(t *testing.T) {
 		c.setCut(1, 2, true)
 		c.nodes[1].produce(t0, 1, "a")
 		settle(46 * time.Second)
-		if len(seen) != 3 {
-			t.Fatalf("%d proposals, want 3: the first, and two repetitions", len(seen))
+		c.mu.Lock()
+		n := len(seen)
+		c.mu.Unlock()
+		if n != 3 {
+			t.Fatalf("%d proposals, want 3: the first, and two repetitions", n)
 		}
 		settle(15 * time.Second)
 		c.wantISR(t0, 1)
