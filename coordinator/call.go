@@ -62,7 +62,7 @@ func (l *loop[S]) stop(err error) {
 	l.mu.err = err
 	waiting := l.mu.waiting
 	l.mu.waiting = nil
-	l.mu.settled = nil
+	l.mu.settled, l.mu.posted = nil, nil
 	if l.mu.cancel != nil {
 		l.mu.cancel()
 	}

@@ -29,13 +29,14 @@ type loop[S Shard] struct {
 
 	loaded atomic.Bool
 	ops    chan queued[S]
-	wake   chan struct{} // of capacity 1: settled has something
+	wake   chan struct{} // of capacity 1: settled or posted has something
 
 	mu struct {
 		sync.Mutex
 		waiting map[Ticket]chan answer
 		last    Ticket
 		settled []settlement
+		posted  []func(s S, now time.Time) Effects
 		err     error // why it ended; nil while it runs
 		cancel  context.CancelFunc
 	}
@@ -107,7 +108,35 @@ func (l *loop[S]) serve(ctx context.Context) {
 		case <-timer.C:
 		}
 		l.settle()
+		l.runPosted()
 		l.expire()
+	}
+}
+
+// post queues an operation without a caller.
+func (l *loop[S]) post(op func(s S, now time.Time) Effects) {
+	l.mu.Lock()
+	if l.mu.err == nil {
+		l.mu.posted = append(l.mu.posted, op)
+	}
+	l.mu.Unlock()
+	l.notify()
+}
+
+func (l *loop[S]) notify() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (l *loop[S]) runPosted() {
+	l.mu.Lock()
+	posted := l.mu.posted
+	l.mu.posted = nil
+	l.mu.Unlock()
+	for _, op := range posted {
+		l.execute(op(l.shard, l.r.o.Now()))
 	}
 }
 
@@ -194,10 +223,7 @@ func (l *loop[S]) settled(p *pending, err error) {
 		l.mu.settled = append(l.mu.settled, settlement{p, err})
 	}
 	l.mu.Unlock()
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
+	l.notify()
 }
 
 // settle tells the shard which writes are committed and which are in doubt.

@@ -202,6 +202,14 @@ func (r *Runtime[S]) CallLoaded(ctx context.Context, partition int32, op Operati
 	return l.call(ctx, op)
 }
 
+// Post runs op on the shard of a partition some time later, if the shard is still the one of this epoch: it brings news of
+// what Effects.Outside has asked for. It does not block. What is posted must be bounded by what was asked for.
+func (r *Runtime[S]) Post(partition int32, epoch metadata.LeaderEpoch, op func(s S, now time.Time) Effects) {
+	if l, err := r.lookup(partition); err == nil && l.epoch == epoch {
+		l.post(op)
+	}
+}
+
 func (r *Runtime[S]) lookup(partition int32) (*loop[S], error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

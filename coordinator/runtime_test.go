@@ -438,3 +438,20 @@ func TestPartitionFor_JavaHash_SamePartition(t *testing.T) {
 		t.Errorf("g1: partition %d, want 42", got)
 	}
 }
+
+func TestPost_EpochOfTheShard_Only(t *testing.T) {
+	bubble(t, func(t *testing.T, x *fixture) {
+		news := func(s *testShard, _ time.Time) Effects {
+			s.note("news")
+			return Effects{Writes: []Write{{Records: []Record{{Key: []byte("w")}}, Tag: &testWrite{word: "w"}}}}
+		}
+		x.log.loading = make(chan struct{})
+		x.elect(2)
+		x.rt.Post(0, 1, news)
+		x.rt.Post(1, 2, news)
+		x.rt.Post(0, 2, news) // waits for the load
+		close(x.log.loading)
+		synctest.Wait()
+		x.wantEvents(x.last(), "loaded", "news", "appended w at 0", "committed w")
+	})
+}
