@@ -114,32 +114,49 @@ func isInternal(topic string) bool {
 	return topic == "__consumer_offsets" || topic == "__transaction_state"
 }
 
-// append appends to the log as its leader. Kafka: Partition.appendRecordsToLeader.
+// append appends to the log as its leader. The batches are checked and written under tenure alone.
+// Kafka: Partition.appendRecordsToLeader.
 func (p *Partition) append(req *AppendRequest, records []byte) (log.AppendInfo, *view, effects, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	v, err := p.check(metadata.NoEpoch, true)
+	p.tenure.RLock()
+	defer p.tenure.RUnlock()
+	v, err := p.admit(req)
 	if err != nil {
-		return log.AppendInfo{}, v, effects{}, p.wrap("append to", err)
-	}
-	// A coordinator's epoch may lag behind if the leader's was raised in place, but must be of this term: in an earlier
-	// one its state was built from records that may have been cut since.
-	if req.Origin == log.Coordinator && req.Epoch != metadata.NoEpoch && (req.Epoch < v.since || req.Epoch > v.epoch) {
-		return log.AppendInfo{}, v, effects{}, p.wrap("append to", kerr.NotLeaderForPartition)
-	}
-	p.prepareLocked(v)
-	core := p.mu.core
-	if req.Acks == -1 && core.UnderMinISR() {
-		err := fmt.Errorf("append to %s: isr %d of %d: %w", p.tp, len(core.Committed().ISR), core.MinISR(), kerr.NotEnoughReplicas)
 		return log.AppendInfo{}, v, effects{}, err
 	}
 	info, err := v.log.AppendAsLeader(records, v.epoch, log.AppendOptions{Origin: req.Origin, AllowZstd: req.AllowZstd})
 	if err != nil {
 		return info, v, effects{}, err
 	}
-	e := p.settleLocked(v, core.LocalAppended(v.log.EndOffset(), p.m.cfg.Now()))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.prepareLocked(v)
+	e := p.settleLocked(v, p.mu.core.LocalAppended(v.log.EndOffset(), p.m.cfg.Now()))
 	e.appended = !info.Duplicate
 	return info, v, e, nil
+}
+
+// admit checks whether an append may be made: we lead, in the coordinator's epoch if there is one, and for acks=all
+// with enough replicas in sync.
+func (p *Partition) admit(req *AppendRequest) (*view, error) {
+	v, err := p.check(metadata.NoEpoch, true)
+	if err != nil {
+		return v, p.wrap("append to", err)
+	}
+	// A coordinator's epoch may lag behind if the leader's was raised in place, but must be of this term: in an earlier
+	// one its state was built from records that may have been cut since.
+	if req.Origin == log.Coordinator && req.Epoch != metadata.NoEpoch && (req.Epoch < v.since || req.Epoch > v.epoch) {
+		return v, p.wrap("append to", kerr.NotLeaderForPartition)
+	}
+	if req.Acks != -1 {
+		return v, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.prepareLocked(v)
+	if core := p.mu.core; core.UnderMinISR() {
+		return v, fmt.Errorf("append to %s: isr %d of %d: %w", p.tp, len(core.Committed().ISR), core.MinISR(), kerr.NotEnoughReplicas)
+	}
+	return v, nil
 }
 
 // produceWait is a partition whose records are not known to be committed.

@@ -162,6 +162,8 @@ func (s *PartitionState) state() isr.State {
 
 // lead makes this broker the leader, or updates its leadership.
 func (p *Partition) lead(s *PartitionState, l *log.Log, t *transitions) error {
+	p.tenure.Lock()
+	defer p.tenure.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	core := p.mu.core
@@ -232,6 +234,8 @@ func (p *Partition) logSkipped(s *PartitionState) {
 
 // follow makes this broker a follower. Nothing is cut here: where the logs part is found out with the first fetch.
 func (p *Partition) follow(s *PartitionState, l *log.Log, t *transitions) {
+	p.tenure.Lock()
+	defer p.tenure.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	was := p.view.Load()
@@ -261,6 +265,8 @@ func (p *Partition) follow(s *PartitionState, l *log.Log, t *transitions) {
 
 // goOffline ends the role of a replica whose log directory has failed.
 func (p *Partition) goOffline() {
+	p.tenure.Lock()
+	defer p.tenure.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.core.Stop()

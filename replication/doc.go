@@ -8,9 +8,9 @@
 //
 // # Concurrency
 //
-// Locks are taken in the order ReplicaManager.mu, Partition.mu, Log.mu. Only the log's own work is done under a
-// Partition's lock; callbacks, wake-ups and proposals come after it was released, so one may overtake another: each
-// carries an epoch or can be repeated. Reads by consumers take no lock of a partition. LeaderAndIsr and StopReplica are
+// Locks are taken in the order ReplicaManager.mu, Partition.tenure, Partition.mu, Log.mu. Only the log's own work is done
+// under a Partition's locks; callbacks, wake-ups and proposals come after they were released, so one may overtake another:
+// each carries an epoch or can be repeated. Reads by consumers take no lock of a partition. LeaderAndIsr and StopReplica are
 // executed one at a time, in the order they came, and so are the OnLeadership callbacks.
 //
 // # Goroutines

@@ -74,6 +74,17 @@ func (f *fetcher) remove(tp metadata.TopicPartition) {
 	f.nudge()
 }
 
+// followed returns what add was given.
+func (f *fetcher) followed(tp metadata.TopicPartition) (followed, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s, ok := f.mu.parts[tp]
+	if !ok {
+		return followed{}, false
+	}
+	return s.followed, true
+}
+
 func (f *fetcher) nudge() {
 	select {
 	case f.wake <- struct{}{}:

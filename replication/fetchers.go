@@ -31,6 +31,7 @@ type fetchers struct {
 		group   *run.Group // nil before start
 		byKey   map[fetcherKey]*fetcher
 		byTP    map[metadata.TopicPartition]*fetcher
+		perLead int // connections to each leader
 		stopped bool
 	}
 }
@@ -39,6 +40,7 @@ func newFetchers(m *ReplicaManager) *fetchers {
 	f := &fetchers{m: m}
 	f.mu.byKey = map[fetcherKey]*fetcher{}
 	f.mu.byTP = map[metadata.TopicPartition]*fetcher{}
+	f.mu.perLead = m.cfg.NumFetchers
 	return f
 }
 
@@ -92,6 +94,19 @@ func (f *fetchers) apply(follow []followed, unfollow []metadata.TopicPartition) 
 	f.endIdleLocked()
 }
 
+// resize spreads the partitions over n connections to each leader. Kafka: AbstractFetcherManager.resizeThreadPool.
+func (f *fetchers) resize(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.perLead = n
+	for tp, x := range f.mu.byTP {
+		if fo, ok := x.followed(tp); ok && fetcherNumber(tp, n) != x.key.n {
+			f.addLocked(fo)
+		}
+	}
+	f.endIdleLocked()
+}
+
 // remove ends the fetching of a partition. A fetch of it that is under way is dropped when it returns.
 func (f *fetchers) remove(tp metadata.TopicPartition) {
 	f.mu.Lock()
@@ -108,7 +123,7 @@ func (f *fetchers) removeLocked(tp metadata.TopicPartition) {
 }
 
 func (f *fetchers) addLocked(fo followed) {
-	key := fetcherKey{fo.leader, fetcherNumber(fo.p.tp, f.m.cfg.NumFetchers)}
+	key := fetcherKey{fo.leader, fetcherNumber(fo.p.tp, f.mu.perLead)}
 	if old := f.mu.byTP[fo.p.tp]; old != nil && old.key != key {
 		f.removeLocked(fo.p.tp)
 	}

@@ -63,6 +63,9 @@ func New(c Config) *ReplicaManager {
 	return m
 }
 
+// SetFetchers changes num.replica.fetchers, n >= 1: followed partitions move to other connections where they have to.
+func (m *ReplicaManager) SetFetchers(n int) { m.fetchers.resize(n) }
+
 // Run does the periodic work until ctx ends: it looks for lagging followers, writes high watermarks, expires waiting
 // requests, and runs the fetchers.
 func (m *ReplicaManager) Run(ctx context.Context) error {

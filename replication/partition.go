@@ -18,6 +18,9 @@ import (
 type Partition struct {
 	tp metadata.TopicPartition
 	m  *ReplicaManager
+	// tenure is held for reading while a leader appends, and for writing by what begins, raises or ends a role: no record
+	// of an epoch gets in after the epoch is over. It comes before mu; see docs/adr/0006.
+	tenure sync.RWMutex
 	// stats is set before the manager makes the partition known.
 	stats *topicStats
 	// view is what readers need, without a lock. It is replaced under mu.

@@ -84,6 +84,8 @@ func (p *Partition) stoppable(s *StopReplica) error {
 
 // stop ends the role; a replica that is to be deleted gives up its log.
 func (p *Partition) stop(deleted bool) {
+	p.tenure.Lock()
+	defer p.tenure.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.core.Stop()
