@@ -65,6 +65,7 @@ func (m *ReplicaManager) appendOne(req *AppendRequest, en *AppendEntry, out *App
 		out.CurrentLeader = m.imageHint(en.TP, err)
 		return nil, nil, effects{}
 	}
+	p.stats.produces.Inc()
 	info, v, e, err := p.append(req, en.Records)
 	if err != nil {
 		m.appendFailed(p, v, info, err, out)

@@ -337,6 +337,8 @@ func (l *link) Request(ctx context.Context, req kmsg.Request) (kmsg.Response, er
 		resp, err = serveFetch(ctx, m, r)
 	case *kmsg.ListOffsetsRequest:
 		resp = serveListOffsets(m, r)
+	case *kmsg.OffsetForLeaderEpochRequest:
+		resp = serveEpochs(m, r)
 	default:
 		err = fmt.Errorf("no handler for %T", req)
 	}
@@ -367,6 +369,9 @@ func serveFetch(ctx context.Context, m *ReplicaManager, r *kmsg.FetchRequest) (k
 	sr := SessionRequest{Version: r.Version, ID: r.SessionID, Epoch: r.SessionEpoch, Follower: true, Name: resolve}
 	for _, t := range r.Topics {
 		name, _ := resolve(t.TopicID)
+		if r.Version < 13 {
+			name = t.Topic
+		}
 		for _, p := range t.Partitions {
 			sr.Partitions = append(sr.Partitions, FetchPartition{
 				TP: metadata.TopicPartition{Topic: name, Partition: p.Partition}, TopicID: t.TopicID, Offset: p.FetchOffset,
@@ -377,6 +382,9 @@ func serveFetch(ctx context.Context, m *ReplicaManager, r *kmsg.FetchRequest) (k
 	}
 	for _, t := range r.ForgottenTopics {
 		name, _ := resolve(t.TopicID)
+		if r.Version < 13 {
+			name = t.Topic
+		}
 		for _, p := range t.Partitions {
 			sr.Forgotten = append(sr.Forgotten, FetchPartition{TP: metadata.TopicPartition{Topic: name, Partition: p}, TopicID: t.TopicID})
 		}
@@ -390,8 +398,12 @@ func serveFetch(ctx context.Context, m *ReplicaManager, r *kmsg.FetchRequest) (k
 		return resp, nil
 	}
 	results := make(chan []FetchResult, 1)
+	replica, epoch := r.ReplicaState.ID, r.ReplicaState.Epoch
+	if r.Version < 15 {
+		replica, epoch = r.ReplicaID, -1
+	}
 	m.Fetch(FetchRequest{
-		Replica: metadata.BrokerID(r.ReplicaState.ID), ReplicaEpoch: r.ReplicaState.Epoch,
+		Replica: metadata.BrokerID(replica), ReplicaEpoch: epoch,
 		MaxWait: time.Duration(r.MaxWaitMillis) * time.Millisecond, MinBytes: r.MinBytes, MaxBytes: r.MaxBytes,
 		Partitions: fc.Partitions(),
 	}, func(res []FetchResult) { results <- res })
@@ -421,7 +433,7 @@ func encodeFetch(resp *kmsg.FetchResponse, results []FetchResult) error {
 			return err
 		}
 		t := kmsg.NewFetchResponseTopic()
-		t.TopicID, t.Partitions = r.TopicID, []kmsg.FetchResponseTopicPartition{p}
+		t.Topic, t.TopicID, t.Partitions = r.TP.Topic, r.TopicID, []kmsg.FetchResponseTopicPartition{p}
 		resp.Topics = append(resp.Topics, t)
 	}
 	return nil
@@ -450,6 +462,25 @@ func serveListOffsets(m *ReplicaManager, r *kmsg.ListOffsetsRequest) kmsg.Respon
 			})
 			rp := kmsg.NewListOffsetsResponseTopicPartition()
 			rp.Partition, rp.ErrorCode, rp.Offset, rp.LeaderEpoch = p.Partition, codeOf(err), at.Offset, int32(at.Epoch)
+			rt.Partitions = append(rt.Partitions, rp)
+		}
+		resp.Topics = append(resp.Topics, rt)
+	}
+	return resp
+}
+
+func serveEpochs(m *ReplicaManager, r *kmsg.OffsetForLeaderEpochRequest) kmsg.Response {
+	resp := r.ResponseKind().(*kmsg.OffsetForLeaderEpochResponse)
+	for _, t := range r.Topics {
+		rt := kmsg.NewOffsetForLeaderEpochResponseTopic()
+		rt.Topic = t.Topic
+		for _, p := range t.Partitions {
+			end, err := m.OffsetForLeaderEpoch(EpochQuery{
+				TP:                 metadata.TopicPartition{Topic: t.Topic, Partition: p.Partition},
+				CurrentLeaderEpoch: metadata.LeaderEpoch(p.CurrentLeaderEpoch), LeaderEpoch: metadata.LeaderEpoch(p.LeaderEpoch),
+			})
+			rp := kmsg.NewOffsetForLeaderEpochResponseTopicPartition()
+			rp.Partition, rp.ErrorCode, rp.LeaderEpoch, rp.EndOffset = p.Partition, codeOf(err), int32(end.Epoch), end.EndOffset
 			rt.Partitions = append(rt.Partitions, rp)
 		}
 		resp.Topics = append(resp.Topics, rt)

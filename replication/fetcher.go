@@ -44,8 +44,8 @@ type fetchState struct {
 	errors int
 	// failed partitions are left alone until the controller sends a new state.
 	failed bool
-	// checked is false until the log was made fit to be fetched for: see prepare.
-	checked bool
+	// checked is false until the log was made fit to be fetched for: see prepare. cut is the same for truncateAll.
+	checked, cut bool
 	// lag is how far we were behind the leader's high watermark after the last fetch.
 	lag int64
 }
@@ -149,7 +149,7 @@ func (f *fetcher) run(ctx context.Context) error {
 			continue
 		}
 		if err := f.round(ctx); err != nil && ctx.Err() == nil {
-			f.lg.Warn("fetch from leader, trying again", "err", err)
+			f.logFailure(ctx, err)
 			f.disconnect()
 			f.pauseAll()
 		}
@@ -187,6 +187,18 @@ func (f *fetcher) sleep(ctx context.Context, d time.Duration) {
 	case <-t.C:
 	}
 }
+
+// logFailure says that the leader could not be asked: the first time, and then now and again.
+func (f *fetcher) logFailure(ctx context.Context, err error) {
+	level := slog.LevelDebug
+	if f.errors%failuresPerLine == 0 {
+		level = slog.LevelWarn
+	}
+	f.lg.Log(ctx, level, "fetch from leader, trying again", "failures", f.errors+1, "err", err)
+}
+
+// failuresPerLine is how many failures in a row make one line of the log.
+const failuresPerLine = 30
 
 // firstPause is the delay after a first error: a leader that has just been elected may hear of it a moment after its
 // followers. It doubles with each further one up to replica.fetch.backoff.ms, which Kafka waits at once.
@@ -266,6 +278,9 @@ func (f *fetcher) round(ctx context.Context) error {
 	}
 	if err := f.connect(ctx); err != nil {
 		return err
+	}
+	if f.m.cfg.FetchVersion < lastEpochVersion {
+		f.truncateAll(ctx)
 	}
 	req := f.session.build(&f.m.cfg, f.ready)
 	resp, err := f.conn.Request(ctx, req)

@@ -267,15 +267,15 @@ func (p *Partition) truncateLocked(v *view, offset int64, why string) error {
 		return p.wrap("truncate", err)
 	}
 	now := v.log.EndOffset()
-	switch {
-	case now == end:
-	case now < hw:
-		p.m.cfg.Logger.Warn("Truncated committed records after an unclean leader election", "partition", p.tp,
-			"fromOffset", now, "toOffset", end, "highWatermark", hw, "leader", v.leader, "leaderEpoch", v.epoch, "why", why)
-	default:
-		p.m.cfg.Logger.Info("Truncated uncommitted records", "partition", p.tp, "fromOffset", now, "toOffset", end,
-			"highWatermark", hw, "leader", v.leader, "leaderEpoch", v.epoch, "why", why)
+	if now == end {
+		return nil
 	}
+	msg := "Truncated records that the leader does not have"
+	if now < hw {
+		msg = "Truncated committed records after an unclean leader election"
+	}
+	p.m.cfg.Logger.Warn(msg, "partition", p.tp, "fromOffset", now, "toOffset", end, "highWatermark", hw, "leader", v.leader,
+		"leaderEpoch", v.epoch, "why", why)
 	return nil
 }
 

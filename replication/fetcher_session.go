@@ -59,13 +59,16 @@ func (st *fetchState) position() (pos fetchPosition, ok bool) {
 	return pos, true
 }
 
+// lastEpochVersion is the first version of Fetch in which a follower tells the epoch of its last record.
+const lastEpochVersion = 12
+
 // build makes the next request for the partitions. It is valid until the next build.
 func (s *leaderSession) build(cfg *Config, parts []*fetchState) *kmsg.FetchRequest {
 	s.round++
 	version := cfg.FetchVersion
 	for _, st := range parts {
 		if st.topicID.IsZero() {
-			version = min(version, 12) // newer ones name topics by id only
+			version = min(version, lastEpochVersion) // newer ones name topics by id only
 		}
 	}
 	s.newRequest(cfg, version)

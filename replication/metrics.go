@@ -14,7 +14,7 @@ type metrics struct {
 	isrShrinks, isrExpands, isrUpdateFailures prometheus.Counter
 	replicationBytesIn, replicationBytesOut   prometheus.Counter
 
-	bytesIn, bytesOut, messagesIn, failedProduce, failedFetch *prometheus.CounterVec
+	bytesIn, bytesOut, messagesIn, produces, fetches, failedProduce, failedFetch *prometheus.CounterVec
 
 	mu struct {
 		sync.Mutex
@@ -44,6 +44,8 @@ func newMetrics(reg prometheus.Registerer, m *ReplicaManager) *metrics {
 		bytesIn:             perTopic("BytesInPerSec", "Bytes produced."),
 		bytesOut:            perTopic("BytesOutPerSec", "Bytes consumed."),
 		messagesIn:          perTopic("MessagesInPerSec", "Records produced."),
+		produces:            perTopic("TotalProduceRequestsPerSec", "Partitions of Produce requests."),
+		fetches:             perTopic("TotalFetchRequestsPerSec", "Partitions of Fetch requests, those that waited twice."),
 		failedProduce:       perTopic("FailedProduceRequestsPerSec", "Partitions of Produce requests that failed."),
 		failedFetch:         perTopic("FailedFetchRequestsPerSec", "Partitions of Fetch requests that failed."),
 	}
@@ -65,7 +67,7 @@ func (x *metrics) isrChanged(joined, left int) {
 // topicStats are the counters of one topic, and with it those of all topics, which have an empty topic label. Partitions
 // keep it, so that no label is looked up on the way of a record.
 type topicStats struct {
-	bytesIn, bytesOut, messagesIn, failedProduce, failedFetch pair
+	bytesIn, bytesOut, messagesIn, produces, fetches, failedProduce, failedFetch pair
 	// partitions counts the hosted ones; guarded by metrics.mu.
 	partitions int
 }
@@ -91,7 +93,7 @@ func (x *metrics) acquire(name string) *topicStats {
 	if t == nil {
 		t = &topicStats{
 			bytesIn: newPair(x.bytesIn, name), bytesOut: newPair(x.bytesOut, name), messagesIn: newPair(x.messagesIn, name),
-			failedProduce: newPair(x.failedProduce, name), failedFetch: newPair(x.failedFetch, name),
+			produces: newPair(x.produces, name), fetches: newPair(x.fetches, name), failedProduce: newPair(x.failedProduce, name), failedFetch: newPair(x.failedFetch, name),
 		}
 		x.mu.topics[name] = t
 	}
@@ -112,7 +114,7 @@ func (x *metrics) release(name string) {
 		return
 	}
 	delete(x.mu.topics, name)
-	for _, v := range []*prometheus.CounterVec{x.bytesIn, x.bytesOut, x.messagesIn, x.failedProduce, x.failedFetch} {
+	for _, v := range []*prometheus.CounterVec{x.bytesIn, x.bytesOut, x.messagesIn, x.produces, x.fetches, x.failedProduce, x.failedFetch} {
 		v.DeleteLabelValues(name)
 	}
 }

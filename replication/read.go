@@ -60,6 +60,7 @@ func (m *ReplicaManager) readOne(req *FetchRequest, fp *FetchPartition, out *Fet
 		out.Err, out.CurrentLeader = err, m.imageHint(fp.TP, err)
 		return effects{}
 	}
+	p.stats.fetches.Inc()
 	v, e, err := p.read(req, fp, out, maxBytes, minOne, update)
 	if err != nil {
 		p.fetchFailed(v, err, out)

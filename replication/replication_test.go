@@ -1,7 +1,10 @@
 package replication
 
 import (
+	"log/slog"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -156,7 +159,17 @@ func TestReplication_LeaderDeposed_WaitingProducerIsTold(t *testing.T) {
 // TestReplication_QuickElections_FollowersCutByEpoch is the case that truncation to the high watermark gets wrong, and
 // that needs the epoch to be written at election, before any append (KIP-101, KIP-279).
 func TestReplication_QuickElections_FollowersCutByEpoch(t *testing.T) {
-	bubble(t, 3, nil, func(t *testing.T, c *cluster) {
+	for name, version := range fetchVersions {
+		t.Run(name, func(t *testing.T) { quickElections(t, version) })
+	}
+}
+
+// fetchVersions are those with which histories are compared in different ways: within Fetch, and by OffsetForLeaderEpoch
+// before it.
+var fetchVersions = map[string]int16{"ibp 3.9": 17, "ibp 2.7": 12, "ibp 2.4": 11}
+
+func quickElections(t *testing.T, version int16) {
+	bubble(t, 3, func(cfg *Config) { cfg.FetchVersion = version }, func(t *testing.T, c *cluster) {
 		c.create(t0, 1, 2, 3)
 		settle(time.Second)
 		w := c.nodes[1].produce(t0, -1, "a")
@@ -185,7 +198,13 @@ func TestReplication_QuickElections_FollowersCutByEpoch(t *testing.T) {
 // TestReplication_LongerOlderLogLeads_FollowerCutsItsLaterEpoch has a follower with records of a later epoch than any
 // record of its leader, whose log is longer: only the epoch that the leader wrote down at its election shows it.
 func TestReplication_LongerOlderLogLeads_FollowerCutsItsLaterEpoch(t *testing.T) {
-	bubble(t, 2, nil, func(t *testing.T, c *cluster) {
+	for name, version := range fetchVersions {
+		t.Run(name, func(t *testing.T) { longerOlderLog(t, version) })
+	}
+}
+
+func longerOlderLog(t *testing.T, version int16) {
+	bubble(t, 2, func(cfg *Config) { cfg.FetchVersion = version }, func(t *testing.T, c *cluster) {
 		c.create(t0, 1, 2)
 		settle(time.Second)
 		w := c.nodes[1].produce(t0, -1, "a")
@@ -209,7 +228,12 @@ func TestReplication_LongerOlderLogLeads_FollowerCutsItsLaterEpoch(t *testing.T)
 }
 
 func TestReplication_UncleanElection_ReturningLeaderDropsItsTail(t *testing.T) {
-	bubble(t, 2, nil, func(t *testing.T, c *cluster) {
+	var lines syncBuffer
+	loud := func(cfg *Config) {
+		cfg.Logger = slog.New(slog.NewTextHandler(&lines, nil))
+		cfg.StateChange = cfg.Logger
+	}
+	bubble(t, 2, loud, func(t *testing.T, c *cluster) {
 		c.create(t0, 1, 2)
 		settle(time.Second)
 		c.setCut(1, 2, true)
@@ -236,6 +260,32 @@ func TestReplication_UncleanElection_ReturningLeaderDropsItsTail(t *testing.T) {
 		c.wantISR(t0, 2, 1)
 		c.nodes[1].wantHW(t0, 1)
 	})
+	for _, want := range []string{
+		`level=WARN msg="Unclean leader election: records of other replicas that are not here are lost" partition=t-0 leaderEpoch=1 fromOffset=0`,
+		`level=WARN msg="Truncated committed records after an unclean leader election" partition=t-0 fromOffset=0 toOffset=3 highWatermark=1`,
+	} {
+		if !strings.Contains(lines.String(), want) {
+			t.Errorf("no line %s in\n%s", want, lines.String())
+		}
+	}
+}
+
+// syncBuffer collects log lines.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
 }
 
 func TestReplication_LogStartPastFollower_StartsOver(t *testing.T) {
