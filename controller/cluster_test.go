@@ -158,15 +158,15 @@ func (c *cluster) await(what string, cond func() bool) {
 	}
 }
 
-// dump shows what the brokers were told.
+// dump shows what the brokers were told last.
 func (c *cluster) dump() string {
 	var b strings.Builder
 	for _, id := range slices.Sorted(maps.Keys(c.nodes)) {
 		n := c.nodes[id]
 		n.mu.Lock()
 		fmt.Fprintf(&b, "broker %d:\n", id)
-		for _, l := range n.mu.log {
-			fmt.Fprintf(&b, "  %s\n", l)
+		for _, l := range n.mu.log[max(0, len(n.mu.log)-30):] {
+			fmt.Fprintf(&b, "  %s\n", l[:min(len(l), 300)])
 		}
 		n.mu.Unlock()
 	}
@@ -368,7 +368,8 @@ func (b *broker) answer(req kmsg.Request) kmsg.Response {
 
 func (b *broker) leaderAndISR(r *kmsg.LeaderAndISRRequest) kmsg.Response {
 	resp := r.ResponseKind().(*kmsg.LeaderAndISRResponse)
-	line := fmt.Sprintf("LeaderAndIsr epoch %d", r.ControllerEpoch)
+	var line strings.Builder
+	fmt.Fprintf(&line, "LeaderAndIsr epoch %d", r.ControllerEpoch)
 	for _, ts := range r.TopicStates {
 		rt := kmsg.NewLeaderAndISRResponseTopic()
 		rt.TopicID = ts.TopicID
@@ -385,11 +386,11 @@ func (b *broker) leaderAndISR(r *kmsg.LeaderAndISRRequest) kmsg.Response {
 			}
 			rt.Partitions = append(rt.Partitions, rp)
 			b.mu.replicas[tp], b.mu.fresh[tp] = li, p.IsNew
-			line += fmt.Sprintf(" %s(leader %d epoch %d isr %v zkver %d new %t)", tp, p.Leader, p.LeaderEpoch, p.ISR, p.ZKVersion, p.IsNew)
+			fmt.Fprintf(&line, " %s(leader %d epoch %d isr %v zkver %d new %t)", tp, p.Leader, p.LeaderEpoch, p.ISR, p.ZKVersion, p.IsNew)
 		}
 		resp.Topics = append(resp.Topics, rt)
 	}
-	b.mu.log = append(b.mu.log, line)
+	b.mu.log = append(b.mu.log, line.String())
 	return resp
 }
 
@@ -398,7 +399,8 @@ func (b *broker) updateMetadata(r *kmsg.UpdateMetadataRequest) {
 	for _, l := range r.LiveBrokers {
 		b.mu.alive = append(b.mu.alive, metadata.BrokerID(l.ID))
 	}
-	line := fmt.Sprintf("UpdateMetadata epoch %d live %v", r.ControllerEpoch, b.mu.alive)
+	var line strings.Builder
+	fmt.Fprintf(&line, "UpdateMetadata epoch %d live %v", r.ControllerEpoch, b.mu.alive)
 	for _, ts := range r.TopicStates {
 		for _, p := range ts.PartitionStates {
 			tp := metadata.TopicPartition{Topic: ts.Topic, Partition: p.Partition}
@@ -406,15 +408,16 @@ func (b *broker) updateMetadata(r *kmsg.UpdateMetadataRequest) {
 			if p.Leader == -2 {
 				delete(b.mu.leaders, tp)
 			}
-			line += fmt.Sprintf(" %s(leader %d epoch %d)", tp, p.Leader, p.LeaderEpoch)
+			fmt.Fprintf(&line, " %s(leader %d epoch %d)", tp, p.Leader, p.LeaderEpoch)
 		}
 	}
-	b.mu.log = append(b.mu.log, line)
+	b.mu.log = append(b.mu.log, line.String())
 }
 
 func (b *broker) stopReplica(r *kmsg.StopReplicaRequest) kmsg.Response {
 	resp := r.ResponseKind().(*kmsg.StopReplicaResponse)
-	line := "StopReplica"
+	var line strings.Builder
+	line.WriteString("StopReplica")
 	for _, ts := range r.Topics {
 		for _, p := range ts.PartitionStates {
 			tp := metadata.TopicPartition{Topic: ts.Topic, Partition: p.Partition}
@@ -425,10 +428,10 @@ func (b *broker) stopReplica(r *kmsg.StopReplicaRequest) kmsg.Response {
 			rp := kmsg.NewStopReplicaResponsePartition()
 			rp.Topic, rp.Partition = ts.Topic, p.Partition
 			resp.Partitions = append(resp.Partitions, rp)
-			line += fmt.Sprintf(" %s(epoch %d delete %t)", tp, p.LeaderEpoch, p.Delete)
+			fmt.Fprintf(&line, " %s(epoch %d delete %t)", tp, p.LeaderEpoch, p.Delete)
 		}
 	}
-	b.mu.log = append(b.mu.log, line)
+	b.mu.log = append(b.mu.log, line.String())
 	return resp
 }
 
