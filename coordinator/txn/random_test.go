@@ -1,0 +1,311 @@
+package txn
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"pgregory.net/rapid"
+
+	"jackdaw/coordinator"
+	"jackdaw/metadata"
+)
+
+// model drives a shard with producers that fence each other, a log that is slow, late or refuses, markers that take their
+// time, and fail-overs.
+type model struct {
+	t        *rapid.T
+	s        *Shard
+	now      time.Time
+	epoch    metadata.LeaderEpoch
+	ticket   coordinator.Ticket
+	open     map[coordinator.Ticket]request
+	answered map[coordinator.Ticket]bool
+	fresh    int64
+	log      []coordinator.LogRecord
+	inFlight []any
+	markers  []Markers
+	slow     bool
+	refuse   bool
+
+	// told are the producers that inits without credentials were given.
+	told map[Producer]bool
+	// known are producers that requests are made with.
+	known []Producer
+	// promised is what clients were told of the open transaction of a producer: partitions that were added.
+	promised map[Producer]map[metadata.TopicPartition]bool
+	// outcome of transactions whose end was acknowledged and whose markers were not seen yet.
+	outcome map[Producer]bool
+}
+
+// request is what a ticket waits for.
+type request struct {
+	op       string
+	producer Producer
+	tp       metadata.TopicPartition
+	commit   bool
+	expected bool
+}
+
+func newModel(t *rapid.T) *model {
+	m := &model{
+		t: t, now: time.UnixMilli(1_000_000), open: map[coordinator.Ticket]request{}, answered: map[coordinator.Ticket]bool{},
+		fresh: 1000, told: map[Producer]bool{}, known: []Producer{{1000, 0}},
+		promised: map[Producer]map[metadata.TopicPartition]bool{}, outcome: map[Producer]bool{},
+	}
+	m.s = NewShard(DefaultConfig(), m.epoch)
+	m.do(m.s.Loaded(m.now))
+	return m
+}
+
+func (m *model) do(e coordinator.Effects) {
+	for todo := []coordinator.Effects{e}; len(todo) > 0; todo = todo[1:] {
+		for _, w := range todo[0].Writes {
+			todo = append(todo, m.append(w)...)
+		}
+		for _, r := range todo[0].Replies {
+			m.reply(r)
+		}
+		for _, o := range todo[0].Outside {
+			m.outside(o.(Markers))
+		}
+	}
+}
+
+func (m *model) append(w coordinator.Write) []coordinator.Effects {
+	if m.refuse {
+		return []coordinator.Effects{m.s.Rejected(m.now, w.Tag, kerr.NotEnoughReplicas)}
+	}
+	for _, r := range w.Records {
+		m.log = append(m.log, coordinator.LogRecord{Offset: int64(len(m.log)), Key: r.Key, Value: r.Value})
+	}
+	m.s.Appended(m.now, w.Tag, 0)
+	m.inFlight = append(m.inFlight, w.Tag)
+	if m.slow {
+		return nil
+	}
+	return m.commitAll()
+}
+
+func (m *model) commitAll() (es []coordinator.Effects) {
+	tags := m.inFlight
+	m.inFlight = nil
+	for _, tag := range tags {
+		es = append(es, m.s.Committed(m.now, tag))
+	}
+	return es
+}
+
+func (m *model) settle() {
+	for len(m.inFlight) > 0 {
+		for _, e := range m.commitAll() {
+			m.do(e)
+		}
+	}
+}
+
+func (m *model) reply(r coordinator.Reply) {
+	if m.answered[r.To] {
+		m.t.Fatalf("#%d is answered twice", r.To)
+	}
+	m.answered[r.To] = true
+	q := m.open[r.To]
+	delete(m.open, r.To)
+	switch body := r.Body.(type) {
+	case InitResult:
+		if body.Err != nil {
+			return
+		}
+		p := Producer{body.ProducerID, body.Epoch}
+		if !q.expected && m.told[p] {
+			m.t.Fatalf("%+v is given to two producers", p)
+		}
+		m.told[p] = true
+		m.known = append(m.known, p)
+	case Result:
+		if body.Err != nil {
+			return
+		}
+		switch q.op {
+		case "add":
+			if m.promised[q.producer] == nil {
+				m.promised[q.producer] = map[metadata.TopicPartition]bool{}
+			}
+			m.promised[q.producer][q.tp] = true
+		case "end":
+			if m.deciding(q.producer) { // else it was asked again after all was over
+				m.outcome[q.producer] = q.commit
+			}
+		}
+	}
+}
+
+func (m *model) deciding(p Producer) bool {
+	for _, x := range m.s.ids {
+		if (Producer{x.producerID, x.values.epoch}) == p && x.state.preparing() {
+			return true
+		}
+	}
+	return false
+}
+
+// outside checks that the markers are those that clients were promised.
+func (m *model) outside(k Markers) {
+	if k.CoordinatorEpoch != m.epoch {
+		m.t.Fatalf("markers of epoch %d in epoch %d", k.CoordinatorEpoch, m.epoch)
+	}
+	p := Producer{k.ProducerID, k.ProducerEpoch}
+	if commit, ok := m.outcome[p]; ok && commit != k.Commit {
+		m.t.Fatalf("%+v was told commit=%v, markers say %v", p, commit, k.Commit)
+	}
+	has := map[metadata.TopicPartition]bool{}
+	for _, tp := range k.Partitions {
+		has[tp] = true
+	}
+	for _, owner := range []Producer{p, {p.ID, p.Epoch - 1}} { // aborted under a higher epoch if fenced
+		for tp := range m.promised[owner] {
+			if owner != p && k.Commit {
+				continue
+			}
+			if !has[tp] {
+				m.t.Fatalf("%v was added by %+v and gets no marker: %+v", tp, owner, k)
+			}
+		}
+	}
+	m.markers = append(m.markers, k)
+}
+
+// finish writes the markers of one transaction.
+func (m *model) finish(i int) {
+	k := m.markers[i]
+	m.markers = append(m.markers[:i:i], m.markers[i+1:]...)
+	p := Producer{k.ProducerID, k.ProducerEpoch}
+	delete(m.promised, p)
+	delete(m.promised, Producer{p.ID, p.Epoch - 1})
+	delete(m.outcome, p)
+	m.do(m.s.MarkersWritten(m.now, k))
+}
+
+func (m *model) advance(d time.Duration) {
+	end := m.now.Add(d)
+	for next := m.s.Deadline(); !next.After(end); next = m.s.Deadline() {
+		if next.After(m.now) {
+			m.now = next
+		}
+		m.do(m.s.Tick(m.now))
+	}
+	m.now = end
+}
+
+func (m *model) states() map[string]string {
+	out := map[string]string{}
+	for id, x := range m.s.ids {
+		if x.epoch != noEpoch {
+			out[id] = fmt.Sprint(x.state, x.producerID, x.values.epoch, x.sorted(), x.start)
+		}
+	}
+	return out
+}
+
+func (m *model) failOver() {
+	m.settle()
+	before := m.states()
+	m.epoch++
+	m.open, m.markers = map[coordinator.Ticket]request{}, nil
+	m.s = NewShard(DefaultConfig(), m.epoch)
+	for _, r := range m.log {
+		if err := m.s.Load(r); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff(before, m.states()); d != "" {
+		m.t.Fatalf("the fail-over changed ids (-before +after):\n%s", d)
+	}
+	m.do(m.s.Loaded(m.now))
+}
+
+func (m *model) step() {
+	m.ticket++
+	id := rapid.SampledFrom([]string{"x", "y"}).Draw(m.t, "id")
+	p := rapid.SampledFrom(m.known).Draw(m.t, "producer")
+	if x := m.s.ids[id]; x != nil && rapid.IntRange(0, 3).Draw(m.t, "current") > 0 {
+		p = Producer{x.producerID, x.values.epoch}
+	}
+	q := request{
+		op: rapid.SampledFrom([]string{
+			"init", "init", "recover", "add", "add", "add", "end", "end", "markers", "markers", "advance", "slow", "fast", "late",
+			"refuse", "fail-over",
+		}).Draw(m.t, "op"),
+		producer: p,
+		tp:       metadata.TopicPartition{Topic: "t", Partition: int32(rapid.IntRange(0, 2).Draw(m.t, "partition"))},
+		commit:   rapid.Bool().Draw(m.t, "commit"),
+	}
+	m.run(id, q)
+	m.refuse = q.op == "refuse"
+}
+
+func (m *model) run(id string, q request) {
+	n := m.ticket
+	switch q.op {
+	case "init", "recover":
+		r := InitRequest{ID: id, Timeout: time.Minute, FreshID: m.fresh}
+		m.fresh++
+		if q.op == "recover" {
+			q.expected, r.Expected = true, &q.producer
+		}
+		m.open[n] = q
+		m.do(m.s.InitProducerID(m.now, n, r))
+	case "add":
+		m.open[n] = q
+		m.do(m.s.AddPartitions(m.now, n, id, q.producer, []metadata.TopicPartition{q.tp}))
+	case "end":
+		m.open[n] = q
+		m.do(m.s.EndTxn(m.now, n, id, q.producer, q.commit))
+	case "markers":
+		if len(m.markers) > 0 {
+			m.finish(rapid.IntRange(0, len(m.markers)-1).Draw(m.t, "which"))
+		}
+	case "advance":
+		m.advance(rapid.SampledFrom([]time.Duration{time.Second, 20 * time.Second, 2 * time.Minute}).Draw(m.t, "by"))
+	case "slow":
+		m.slow = true
+	case "fast":
+		m.slow = false
+		m.settle()
+	case "late":
+		for _, tag := range m.inFlight {
+			m.do(m.s.Late(m.now, tag, kerr.RequestTimedOut))
+		}
+		m.settle()
+	case "fail-over":
+		m.failOver()
+	}
+}
+
+// Whatever producers, log, markers and coordinators do: nobody is answered twice, no two producers get the same epoch, what
+// was acknowledged is what the markers say, a fail-over changes nothing, and in the end every transaction is complete.
+func TestShard_RandomProducers_PromisesKept(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newModel(t)
+		for range rapid.IntRange(1, 120).Draw(t, "steps") {
+			m.step()
+		}
+		m.slow, m.refuse = false, false
+		m.settle()
+		m.advance(2 * time.Minute)
+		for len(m.markers) > 0 {
+			m.finish(0)
+		}
+		if len(m.open) > 0 {
+			t.Fatalf("never answered: %v", m.open)
+		}
+		for id, x := range m.s.ids {
+			if !x.state.idle() || x.pending != nil {
+				t.Errorf("%s is %v for ever", id, x.state)
+			}
+		}
+		m.failOver()
+	})
+}
