@@ -49,7 +49,7 @@ func TestKcat_EveryCodec_ReadFromTheStart(t *testing.T) {
 			createTopic(t, c, topic, 3, 3)
 			for p, values := range spread(codec) {
 				part := fmt.Sprint(p)
-				kcat(t, c, strings.Join(values, "\n")+"\n", "-P", "-t", topic, "-p", part, "-z", codec, "-X", "acks=all")
+				kcat(t, c, strings.Join(values, "\n")+"\n", "-P", "-t", topic, "-p", part, "-z", codec, "-X", "acks=all", "-X", "linger.ms=300")
 				got := lines(kcat(t, c, "", "-C", "-t", topic, "-p", part, "-o", "beginning", "-e", "-q"))
 				if diff := cmp.Diff(values, got); diff != "" {
 					t.Errorf("partition %d (-want +got):\n%s", p, diff)
