@@ -14,6 +14,10 @@ import (
 // AlterPartitionManager retries after 50 ms.
 const retryBackoff = 50 * time.Millisecond
 
+// lookInterval is how often a request that waits looks whether another broker has become controller. A controller that is paused
+// or cut off does not answer, and its connection may stay open for long.
+const lookInterval = 100 * time.Millisecond
+
 // ChannelOptions say how a ControllerChannel finds the controller.
 type ChannelOptions struct {
 	Options
@@ -118,6 +122,10 @@ func (c *ControllerChannel) try(ctx context.Context, req kmsg.Request) (kmsg.Res
 	if c.conn != nil && c.conn.Addr() != addr {
 		c.disconnect()
 	}
+	ctx, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
+	w := c.watch(addr, leave)
+	defer w.stop()
 	if c.conn == nil {
 		conn, err := c.o.Dial(ctx, addr, c.o.Options)
 		if err != nil {
@@ -126,6 +134,44 @@ func (c *ControllerChannel) try(ctx context.Context, req kmsg.Request) (kmsg.Res
 		c.conn = conn
 	}
 	return c.conn.Request(ctx, req)
+}
+
+// errMoved ends a request to a broker that is not the controller any more.
+var errMoved = errors.New("another broker is controller")
+
+// watcher ends a request when the controller moves.
+type watcher struct {
+	mu struct {
+		sync.Mutex
+		timer *time.Timer
+		done  bool
+	}
+}
+
+func (c *ControllerChannel) watch(addr string, leave context.CancelCauseFunc) *watcher {
+	w := &watcher{}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mu.timer = time.AfterFunc(lookInterval, func() {
+		now, ok := c.o.Lookup()
+		if ok && now != addr {
+			leave(errMoved)
+			return
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if !w.mu.done {
+			w.mu.timer.Reset(lookInterval)
+		}
+	})
+	return w
+}
+
+func (w *watcher) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mu.done = true
+	w.mu.timer.Stop()
 }
 
 func (c *ControllerChannel) disconnect() {

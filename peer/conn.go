@@ -196,7 +196,7 @@ func (c *Conn) readFrame() ([]byte, error) {
 		return nil, fmt.Errorf("%d bytes more than the response has", n-4-size)
 	}
 	if 4+size > len(buf) {
-		grown := make([]byte, 4+size)
+		grown := make([]byte, max(4+size, min(2*len(buf), keepBytes)))
 		copy(grown, buf[:n])
 		buf = grown
 	}

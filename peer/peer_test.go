@@ -251,3 +251,26 @@ func TestControllerChannelClose_NoController_EndsRequest(t *testing.T) {
 		t.Errorf("got %v, want ErrClosed", err)
 	}
 }
+
+func TestControllerChannel_SilentController_LeftWhenAnotherIsElected(t *testing.T) {
+	release := make(chan struct{})
+	asked := make(chan struct{})
+	old := startBroker(t, func(int32, []byte) []byte { close(asked); <-release; return nil })
+	defer close(release)
+	next := startBroker(t, func(int32, []byte) []byte { return shutdownResponse(0) })
+	c := NewControllerChannel(ChannelOptions{
+		Backoff: time.Millisecond,
+		Lookup: func() (string, bool) {
+			select {
+			case <-asked:
+				return next.addr, true
+			default:
+				return old.addr, true
+			}
+		},
+	})
+	defer func() { _ = c.Close() }()
+	if _, err := c.Request(t.Context(), shutdownRequest()); err != nil {
+		t.Fatal(err)
+	}
+}
