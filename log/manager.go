@@ -274,3 +274,23 @@ func (m *Manager) FreeBytes(dir string) (free, total uint64, err error) { return
 
 // FS is the file system of the log directories.
 func (m *Manager) FS() vfs.FS { return m.opts.FS }
+
+// ReadCleanerCheckpoints returns up to where the logs of a directory were cleaned.
+func (m *Manager) ReadCleanerCheckpoints(dir string) (map[metadata.TopicPartition]int64, error) {
+	for _, d := range m.dirs {
+		if d.path == dir {
+			return d.readOffsets(checkpoint.Cleaner, m.lg.Warn)
+		}
+	}
+	return nil, fmt.Errorf("no log directory %s", dir)
+}
+
+// WriteCleanerCheckpoints replaces cleaner-offset-checkpoint of a directory.
+func (m *Manager) WriteCleanerCheckpoints(dir string, offsets map[metadata.TopicPartition]int64) error {
+	for _, d := range m.dirs {
+		if d.path == dir {
+			return d.writeOffsets(checkpoint.Cleaner, offsets)
+		}
+	}
+	return fmt.Errorf("no log directory %s", dir)
+}

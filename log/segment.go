@@ -18,6 +18,8 @@ type segment struct {
 	fsys vfs.FS
 	dir  string
 	base int64
+	// ext follows the names of all files: .cleaned while a segment is rewritten, then .swap, empty in service.
+	ext  string
 	file *pinned
 	// size is how many bytes readers may see. It is published after the log end offset, see the package's doc.
 	size    atomic.Int64
@@ -45,7 +47,12 @@ const firstUnknown = int64(math.MinInt64)
 
 // createSegment makes the files of a new segment, replacing leftovers.
 func createSegment(fsys vfs.FS, dir string, base int64, cfg *Config, nowMs int64) (*segment, error) {
-	s := &segment{fsys: fsys, dir: dir, base: base, createdMs: nowMs, firstTS: firstUnknown}
+	return createSegmentAs(fsys, dir, base, "", cfg, nowMs)
+}
+
+// createSegmentAs makes the files of a segment under names with an extension.
+func createSegmentAs(fsys vfs.FS, dir string, base int64, ext string, cfg *Config, nowMs int64) (*segment, error) {
+	s := &segment{fsys: fsys, dir: dir, base: base, ext: ext, createdMs: nowMs, firstTS: firstUnknown}
 	s.modifiedMs.Store(nowMs)
 	s.noTimestamps()
 	s.newFiles.Store(true)
@@ -79,7 +86,20 @@ func (s *segment) createIndexes(cfg *Config) (err error) {
 	return err
 }
 
-func (s *segment) path(suffix string) string { return segmentPath(s.dir, s.base, suffix) }
+func (s *segment) path(suffix string) string { return segmentPath(s.dir, s.base, suffix) + s.ext }
+
+// rename changes the extension of all files.
+func (s *segment) rename(ext string) error {
+	old := s.ext
+	from := s.path(logSuffix)
+	s.ext = ext
+	err := s.fsys.Rename(from, s.path(logSuffix))
+	err = errors.Join(err, s.offsets.Rename(s.path(indexSuffix)), s.times.Rename(s.path(timeSuffix)), s.txns.Rename(s.path(txnSuffix)))
+	if err != nil {
+		return fmt.Errorf("rename %s from %q to %q: %w", s, old, ext, err)
+	}
+	return s.fsys.SyncDir(s.dir)
+}
 
 func (s *segment) noTimestamps() {
 	s.maxTSOffset.Store(s.base)

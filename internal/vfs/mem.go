@@ -361,3 +361,10 @@ func (l *memLock) Close() error {
 	l.m.mu.Unlock()
 	return l.f.Close()
 }
+
+// Fork returns an independent file system with the same content, as KillClone, that asks another fault rule.
+func (m *Mem) Fork(fault func(op Op, name string) error) *Mem {
+	c := m.KillClone()
+	c.fault = fault
+	return c
+}

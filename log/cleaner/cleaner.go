@@ -1,0 +1,180 @@
+package cleaner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"jackdaw/log"
+	"jackdaw/log/cleaner/plan"
+	"jackdaw/metadata"
+)
+
+// Cleaner compacts the logs of a broker. Kafka: LogCleaner, LogCleanerManager.
+type Cleaner struct {
+	o        Options
+	lg       *slog.Logger
+	metrics  *metrics
+	throttle *throttle
+	mu       struct {
+		sync.Mutex
+		busy map[metadata.TopicPartition]bool
+		// bad are the logs that could not be cleaned.
+		bad map[metadata.TopicPartition]bool
+	}
+	// checkpoints serialises changes of the checkpoint files, which are read and replaced as a whole.
+	checkpoints sync.Mutex
+}
+
+// New allocates a Cleaner; Run works.
+func New(o Options) *Cleaner {
+	o = o.withDefaults()
+	c := &Cleaner{o: o, lg: o.Logger.With("component", "log-cleaner"), throttle: newThrottle(o.BytesPerSecond, o.Now)}
+	c.mu.busy = map[metadata.TopicPartition]bool{}
+	c.mu.bad = map[metadata.TopicPartition]bool{}
+	c.metrics = newMetrics(o.Metrics, c.uncleanable)
+	return c
+}
+
+func (c *Cleaner) uncleanable() float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return float64(len(c.mu.bad))
+}
+
+// Run cleans until ctx ends. It returns nil.
+func (c *Cleaner) Run(ctx context.Context) error {
+	var g errgroup.Group
+	for range c.o.Threads {
+		g.Go(func() error { c.work(ctx); return nil })
+	}
+	return g.Wait()
+}
+
+// work is one worker. Its memory for keys is allocated when there is a log to clean, and given back when there is none.
+func (c *Cleaner) work(ctx context.Context) {
+	t := time.NewTimer(0)
+	defer t.Stop()
+	w := c.newWorker()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		pause := time.Duration(0)
+		if !w.once(ctx) {
+			pause = c.o.Backoff
+			w.rest()
+		}
+		t.Reset(pause)
+	}
+}
+
+// CleanOnce cleans the dirtiest log, if one is worth it, and tells whether there was one.
+func (c *Cleaner) CleanOnce(ctx context.Context) bool { return c.newWorker().once(ctx) }
+
+// job is a log to be cleaned.
+type job struct {
+	log   *log.Log
+	state plan.Log
+	rng   plan.Range
+}
+
+// take chooses a log and marks it as taken; nil when there is none.
+func (c *Cleaner) take() *job {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var logs []*log.Log
+	var states []plan.Log
+	for _, dir := range c.o.Logs.LiveDirs() {
+		done, err := c.o.Logs.ReadCleanerCheckpoints(dir)
+		if err != nil {
+			c.lg.Warn("read cleaner checkpoint", "dir", dir, "err", err)
+			continue
+		}
+		for _, l := range c.o.Logs.All() {
+			if l.Dir() != dir || !l.Config().Compact || c.mu.busy[l.TP()] || c.mu.bad[l.TP()] {
+				continue
+			}
+			offset, ok := done[l.TP()]
+			logs = append(logs, l)
+			states = append(states, stateOf(l, offset, ok))
+		}
+	}
+	i, rng := plan.Choose(states, c.o.Now().UnixMilli())
+	c.metrics.dirty(states, c.o.Now().UnixMilli())
+	if i < 0 {
+		return nil
+	}
+	if rng.CheckpointLost {
+		c.lg.Warn("cleaner checkpoint lies outside of the log, starting at the log start", "log", logs[i].TP(), "checkpoint", states[i].Checkpoint)
+	}
+	c.mu.busy[logs[i].TP()] = true
+	return &job{logs[i], states[i], rng}
+}
+
+// stateOf describes a log to the plan.
+func stateOf(l *log.Log, checkpoint int64, ok bool) plan.Log {
+	cfg := l.Config()
+	s := plan.Log{
+		Settings: plan.Settings{MinCompactionLag: cfg.MinCompactionLag, MaxCompactionLag: cfg.MaxCompactionLag, MinCleanableRatio: cfg.MinCleanableRatio},
+		Start:    l.StartOffset(), LastStable: l.LastStableOffset(), Checkpoint: checkpoint, HasCheckpoint: ok,
+	}
+	for _, i := range l.Segments() {
+		s.Segments = append(s.Segments, planSegment(i))
+	}
+	s.End = s.Segments[len(s.Segments)-1].Next
+	return s
+}
+
+func planSegment(i log.SegmentInfo) plan.Segment {
+	return plan.Segment{
+		Base: i.Base, Next: i.Next, Bytes: i.Bytes, IndexBytes: i.IndexBytes, TimeIndexBytes: i.TimeIndexBytes,
+		LargestTimestamp: i.LargestTimestamp, FirstTimestamp: i.FirstTimestamp,
+	}
+}
+
+// done gives a log back, with how far it was cleaned or why it was not.
+func (c *Cleaner) done(j *job, end int64, err error) {
+	tp := j.log.TP()
+	switch {
+	case err == nil:
+		err = c.note(j.log.Dir(), tp, end)
+	case errors.Is(err, log.ErrChanged), errors.Is(err, context.Canceled):
+		c.lg.Info("cleaning was given up", "log", tp, "err", err)
+		err = nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.mu.busy, tp)
+	if err != nil {
+		c.lg.Error("log cannot be cleaned, leaving it alone", "log", tp, "err", err)
+		c.mu.bad[tp] = true
+	}
+}
+
+// note writes the checkpoint. Logs that are gone are taken out of it.
+func (c *Cleaner) note(dir string, tp metadata.TopicPartition, end int64) error {
+	c.checkpoints.Lock()
+	defer c.checkpoints.Unlock()
+	offsets, err := c.o.Logs.ReadCleanerCheckpoints(dir)
+	if err != nil {
+		return fmt.Errorf("read cleaner checkpoint: %w", err)
+	}
+	offsets[tp] = end
+	for other := range offsets {
+		if l, ok := c.o.Logs.Get(other); !ok || l.Dir() != dir {
+			delete(offsets, other)
+		}
+	}
+	if err := c.o.Logs.WriteCleanerCheckpoints(dir, offsets); err != nil {
+		return fmt.Errorf("write cleaner checkpoint: %w", err)
+	}
+	return nil
+}
