@@ -46,8 +46,8 @@ const (
 type Use uint8
 
 const (
-	// Honoured keys have Kafka's effect.
-	Honoured Use = iota
+	// Honored keys have Kafka's effect.
+	Honored Use = iota
 	// Later keys are checked and otherwise ignored until their feature exists.
 	Later
 	// Needless keys tune something that has no counterpart here.
@@ -60,7 +60,7 @@ const (
 	Tiered
 )
 
-// Reason says why a key has no effect; it is empty for honoured keys.
+// Reason says why a key has no effect; it is empty for honored keys.
 func (u Use) Reason() string {
 	switch u {
 	case Later:
@@ -73,7 +73,7 @@ func (u Use) Reason() string {
 		return "has no meaning with ZooKeeper"
 	case Tiered:
 		return "tiered storage is not supported"
-	case Honoured:
+	case Honored:
 	}
 	return ""
 }

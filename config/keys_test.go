@@ -55,8 +55,8 @@ func TestTable_EveryKey_IsWellFormed(t *testing.T) {
 	}
 }
 
-// What the table calls honoured is what Broker, Topic or validation read, and nothing else.
-func TestTable_Honoured_IsRead(t *testing.T) {
+// What the table calls honored is what Broker, Topic or validation read, and nothing else.
+func TestTable_Honored_IsRead(t *testing.T) {
 	r := &reader{values: map[string]any{required: "h:1"}, asked: map[string]bool{}}
 	if _, err := newBroker(r, "h"); err != nil {
 		t.Fatal(err)
@@ -65,13 +65,13 @@ func TestTable_Honoured_IsRead(t *testing.T) {
 	read["node.id"] = true // merged with broker.id before
 	for _, k := range TopicKeys() {
 		for _, s := range k.Synonyms {
-			read[s] = read[s] || k.Use == Honoured
+			read[s] = read[s] || k.Use == Honored
 		}
 	}
 	for _, s := range Sections() {
 		for _, k := range s.Keys {
-			if k.Use == Honoured && !read[k.Name] {
-				t.Errorf("%s is called honoured, but nothing reads it", k.Name)
+			if k.Use == Honored && !read[k.Name] {
+				t.Errorf("%s is called honored, but nothing reads it", k.Name)
 			}
 		}
 	}
@@ -82,9 +82,22 @@ func TestParseVersion_Forms_AsKafka(t *testing.T) {
 		text string
 		want Version
 	}{
-		{"3.9-IV0", "3.9-IV0"}, {"3.9", "3.9-IV0"}, {"3.9.2", "3.9-IV0"}, {"2.8", "2.8-IV1"}, {"2.8-IV0", "2.8-IV0"},
-		{"0.10.0", "0.10.0-IV1"}, {"0.8.2", "0.8.2"}, {"0.8.2.1", "0.8.2"}, {"1.0", "1.0-IV0"}, {"4.0-IV1", "4.0-IV1"},
-		{"4.0", ""}, {"0.1", ""}, {"zap", ""}, {"", ""}, {"3", ""}, {"3.9-IV1", ""},
+		{"3.9-IV0", "3.9-IV0"},
+		{"3.9", "3.9-IV0"},
+		{"3.9.2", "3.9-IV0"},
+		{"2.8", "2.8-IV1"},
+		{"2.8-IV0", "2.8-IV0"},
+		{"0.10.0", "0.10.0-IV1"},
+		{"0.8.2", "0.8.2"},
+		{"0.8.2.1", "0.8.2"},
+		{"1.0", "1.0-IV0"},
+		{"4.0-IV1", "4.0-IV1"},
+		{"4.0", ""},
+		{"0.1", ""},
+		{"zap", ""},
+		{"", ""},
+		{"3", ""},
+		{"3.9-IV1", ""},
 	} {
 		got, ok := ParseVersion(tc.text)
 		if got != tc.want || ok != (tc.want != "") {

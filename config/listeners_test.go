@@ -20,18 +20,42 @@ func TestListeners_Usable_AreParsed(t *testing.T) {
 		listeners, advertised []metadata.Endpoint
 		interBroker           string
 	}{
-		{"the default is every address on 9092, advertised by host name", "broker.id=1",
-			[]metadata.Endpoint{endpoint("PLAINTEXT", "", 9092)}, []metadata.Endpoint{endpoint("PLAINTEXT", "me", 9092)}, "PLAINTEXT"},
-		{"port 0 takes any", "listeners=PLAINTEXT://127.0.0.1:0",
-			[]metadata.Endpoint{endpoint("PLAINTEXT", "127.0.0.1", 0)}, []metadata.Endpoint{endpoint("PLAINTEXT", "127.0.0.1", 0)}, "PLAINTEXT"},
-		{"names are upper-cased, spaces and an empty part ignored", ab + ";listeners= a://h:1 , B://h:2,;inter.broker.listener.name=b",
-			[]metadata.Endpoint{endpoint("A", "h", 1), endpoint("B", "h", 2)}, []metadata.Endpoint{endpoint("A", "h", 1), endpoint("B", "h", 2)}, "B"},
-		{"any address may be bound when another is advertised", "listeners=PLAINTEXT://0.0.0.0:9092;advertised.listeners=PLAINTEXT://h:9094",
-			[]metadata.Endpoint{endpoint("PLAINTEXT", "0.0.0.0", 9092)}, []metadata.Endpoint{endpoint("PLAINTEXT", "h", 9094)}, "PLAINTEXT"},
-		{"fewer may be advertised, and two names may share a port", ab + ";listeners=A://:1,B://:2,PLAINTEXT://:3;advertised.listeners=A://h:9,B://h:9;inter.broker.listener.name=A",
-			[]metadata.Endpoint{endpoint("A", "", 1), endpoint("B", "", 2), endpoint("PLAINTEXT", "", 3)}, []metadata.Endpoint{endpoint("A", "h", 9), endpoint("B", "h", 9)}, "A"},
-		{"one port for IPv4 and IPv6", ab + ";listeners=PLAINTEXT://127.0.0.1:9092,B://[::1]:9092",
-			[]metadata.Endpoint{endpoint("PLAINTEXT", "127.0.0.1", 9092), endpoint("B", "::1", 9092)}, []metadata.Endpoint{endpoint("PLAINTEXT", "127.0.0.1", 9092), endpoint("B", "::1", 9092)}, "PLAINTEXT"},
+		{
+			"the default is every address on 9092, advertised by host name", "broker.id=1",
+			[]metadata.Endpoint{endpoint("PLAINTEXT", "", 9092)},
+			[]metadata.Endpoint{endpoint("PLAINTEXT", "me", 9092)},
+			"PLAINTEXT",
+		},
+		{
+			"port 0 takes any", "listeners=PLAINTEXT://127.0.0.1:0",
+			[]metadata.Endpoint{endpoint("PLAINTEXT", "127.0.0.1", 0)},
+			[]metadata.Endpoint{endpoint("PLAINTEXT", "127.0.0.1", 0)},
+			"PLAINTEXT",
+		},
+		{
+			"names are upper-cased, spaces and an empty part ignored", ab + ";listeners= a://h:1 , B://h:2,;inter.broker.listener.name=b",
+			[]metadata.Endpoint{endpoint("A", "h", 1), endpoint("B", "h", 2)},
+			[]metadata.Endpoint{endpoint("A", "h", 1), endpoint("B", "h", 2)},
+			"B",
+		},
+		{
+			"any address may be bound when another is advertised", "listeners=PLAINTEXT://0.0.0.0:9092;advertised.listeners=PLAINTEXT://h:9094",
+			[]metadata.Endpoint{endpoint("PLAINTEXT", "0.0.0.0", 9092)},
+			[]metadata.Endpoint{endpoint("PLAINTEXT", "h", 9094)},
+			"PLAINTEXT",
+		},
+		{
+			"fewer may be advertised, and two names may share a port", ab + ";listeners=A://:1,B://:2,PLAINTEXT://:3;advertised.listeners=A://h:9,B://h:9;inter.broker.listener.name=A",
+			[]metadata.Endpoint{endpoint("A", "", 1), endpoint("B", "", 2), endpoint("PLAINTEXT", "", 3)},
+			[]metadata.Endpoint{endpoint("A", "h", 9), endpoint("B", "h", 9)},
+			"A",
+		},
+		{
+			"one port for IPv4 and IPv6", ab + ";listeners=PLAINTEXT://127.0.0.1:9092,B://[::1]:9092",
+			[]metadata.Endpoint{endpoint("PLAINTEXT", "127.0.0.1", 9092), endpoint("B", "::1", 9092)},
+			[]metadata.Endpoint{endpoint("PLAINTEXT", "127.0.0.1", 9092), endpoint("B", "::1", 9092)},
+			"PLAINTEXT",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			raw := map[string]string{required: "h:1"}

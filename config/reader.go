@@ -6,7 +6,7 @@ import (
 )
 
 // reader gives typed access to parsed settings, with the table's defaults for what is not set. It notes each key that
-// is asked for, so that a test can hold the table's Honoured to what is really read.
+// is asked for, so that a test can hold the table's Honored to what is really read.
 type reader struct {
 	values map[string]any
 	asked  map[string]bool

@@ -41,7 +41,7 @@ func (l *Loaded) whyListenerIgnored(name string) string {
 		return "there is no listener " + strings.ToUpper(listener)
 	case base == "max.connections":
 		return ""
-	case byName[base].Use == Honoured:
+	case byName[base].Use == Honored:
 		return base + " cannot be set for one listener"
 	default:
 		return byName[base].Use.Reason()

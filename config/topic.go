@@ -50,7 +50,7 @@ func (b *Broker) ValidateTopic(overrides map[string]string) error {
 	}
 	if t.MinCompactionLag > t.MaxCompactionLag {
 		const low, high = "min.compaction.lag.ms", "max.compaction.lag.ms"
-		return refuse(low, "conflict topic config setting %s (%d) > %s (%d)",
+		return plain(low, "conflict topic config setting %s (%d) > %s (%d)",
 			low, t.MinCompactionLag.Milliseconds(), high, t.MaxCompactionLag.Milliseconds())
 	}
 	const remote = "remote.storage.enable"
@@ -65,7 +65,7 @@ func NullTopicConfigs(names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return refuse(names[0], "Null value not supported for topic configs: %s", strings.Join(names, ","))
+	return plain(names[0], "Null value not supported for topic configs: %s", strings.Join(names, ","))
 }
 
 // Topic returns the effective settings of a topic with these overrides. Where an override cannot be used, the broker's
@@ -121,7 +121,6 @@ func (b *Broker) Topic(overrides map[string]string) (Topic, error) {
 // topicValues parses the overrides and fills up with the broker's values, under the topic's names.
 func (b *Broker) topicValues(overrides map[string]string) (map[string]any, error) {
 	if err := unknownTopicKey(overrides); err != nil {
-		overrides = nil
 		return b.topicDefaults(), err
 	}
 	values := b.topicDefaults()
@@ -141,7 +140,7 @@ func (b *Broker) topicValues(overrides map[string]string) (map[string]any, error
 func unknownTopicKey(overrides map[string]string) error {
 	for _, name := range sortedKeys(overrides) {
 		if _, ok := LookupTopic(name); !ok {
-			return refuse(name, "Unknown topic config name: %s", name)
+			return plain(name, "Unknown topic config name: %s", name)
 		}
 	}
 	return nil

@@ -15,8 +15,9 @@ import (
 // Error is a refused setting. Its text is Kafka's, names the key and is one line. It is kerr.InvalidConfig.
 type Error struct {
 	// Key is the offending key.
-	Key  string
-	text string
+	Key   string
+	text  string
+	plain bool
 }
 
 func (e *Error) Error() string { return e.text }
@@ -25,7 +26,7 @@ func (e *Error) Error() string { return e.text }
 func (e *Error) Unwrap() error { return kerr.InvalidConfig }
 
 func refuse(key, format string, args ...any) error {
-	return &Error{key, oneLine(fmt.Sprintf(format, args...))}
+	return &Error{Key: key, text: oneLine(fmt.Sprintf(format, args...))}
 }
 
 // invalid is Kafka's ConfigException with a value.

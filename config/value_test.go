@@ -11,8 +11,14 @@ func TestJavaDouble_Values_AsJava(t *testing.T) {
 		v    float64
 		want string
 	}{
-		{2, "2.0"}, {0, "0.0"}, {0.5, "0.5"}, {math.MaxFloat64, "1.7976931348623157E308"}, {1e10, "1.0E10"}, {1e-5, "1.0E-5"},
-		{1234567.25, "1234567.25"}, {-0.5, "-0.5"},
+		{2, "2.0"},
+		{0, "0.0"},
+		{0.5, "0.5"},
+		{math.MaxFloat64, "1.7976931348623157E308"},
+		{1e10, "1.0E10"},
+		{1e-5, "1.0E-5"},
+		{1234567.25, "1234567.25"},
+		{-0.5, "-0.5"},
 	} {
 		if got := javaDouble(tc.v); got != tc.want {
 			t.Errorf("got %s, want %s", got, tc.want)

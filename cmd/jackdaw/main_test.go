@@ -22,8 +22,15 @@ func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
 
 func TestExecute_WrongCommandLine_IsTwo(t *testing.T) {
 	for _, args := range [][]string{
-		{"fly"}, {"start", "a", "b"}, {"plan"}, {"plan", "--nonsense"}, {"plan", "--data", "x"}, {"dump-log"}, {"version", "x"},
-		{"plan", "--partitions", "3"}, {"plan", "--data", "1TB", "--disk", "1TB", "--replicas", "0"},
+		{"fly"},
+		{"start", "a", "b"},
+		{"plan"},
+		{"plan", "--nonsense"},
+		{"plan", "--data", "x"},
+		{"dump-log"},
+		{"version", "x"},
+		{"plan", "--partitions", "3"},
+		{"plan", "--data", "1TB", "--disk", "1TB", "--replicas", "0"},
 	} {
 		code, _, stderr := command(t, args...)
 		if code != 2 || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "jackdaw: ") {
