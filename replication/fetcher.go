@@ -228,11 +228,16 @@ func (f *fetcher) pauseAll() {
 	}
 }
 
-// fail gives a partition up until the controller sends a new state for it.
-func (f *fetcher) fail(s *fetchState, why string, err error) {
+// giveUp leaves a partition alone until the controller sends a new state for it.
+func (f *fetcher) giveUp(s *fetchState) {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	s.failed = true
-	f.mu.Unlock()
+}
+
+// fail gives a partition up for an error of its own.
+func (f *fetcher) fail(s *fetchState, why string, err error) {
+	f.giveUp(s)
 	f.lg.Error("partition not fetched until the controller sends a new state", "partition", s.p.tp, "why", why,
 		"leaderEpoch", s.epoch, "err", err)
 }

@@ -77,7 +77,8 @@ func (f *fetcher) partition(s *fetchState, rp *kmsg.FetchResponseTopicPartition)
 // Kafka: AbstractFetcherThread.processFetchRequest.
 func (f *fetcher) leaderError(s *fetchState, err error) {
 	if errors.Is(err, kerr.FencedLeaderEpoch) {
-		f.fail(s, "leader is in a later epoch", err)
+		f.lg.Info("leader is in a later epoch, waiting for the controller", "partition", s.p.tp, "leaderEpoch", s.epoch)
+		f.giveUp(s)
 		return
 	}
 	f.lg.Info("leader has an error for the partition, trying again", "partition", s.p.tp, "leaderEpoch", s.epoch, "err", err)
