@@ -290,7 +290,7 @@ func TestElected_NewerEpochDuringLoad_LoadsAnew(t *testing.T) {
 		x.log.mu.Unlock()
 		x.elect(2)
 		close(x.log.loading)
-		got := <-x.start(func(s *testShard, now time.Time, tk Ticket) Effects { return words(s, now, tk) })
+		got := <-x.start(words)
 		if got.err != nil {
 			synctest.Wait()
 			got = <-x.start(words)
@@ -424,8 +424,12 @@ func TestPartitionFor_JavaHash_SamePartition(t *testing.T) {
 		id   string
 		hash int32
 	}{
-		{"", 0}, {"g1", 3242}, {"console-consumer-12345", 158455506},
-		{"polygenelubricants", -1 << 31}, {"\u00e4\u00f6", 7314}, {"\U0001F600", 1772899},
+		{"", 0},
+		{"g1", 3242},
+		{"console-consumer-12345", 158455506},
+		{"polygenelubricants", -1 << 31},
+		{"\u00e4\u00f6", 7314},
+		{"\U0001F600", 1772899},
 	} {
 		if got := javaHash(c.id); got != c.hash {
 			t.Errorf("hash of %q = %d, want %d", c.id, got, c.hash)

@@ -17,10 +17,10 @@ func (s *Shard) Load(r coordinator.LogRecord) error {
 	if len(r.Key) < 2 {
 		return fmt.Errorf("key of %d bytes", len(r.Key))
 	}
-	switch v := int16(binary.BigEndian.Uint16(r.Key)); {
-	case v == 0 || v == offsetKeyVersion:
+	switch v := int16(binary.BigEndian.Uint16(r.Key)); v {
+	case 0, offsetKeyVersion:
 		return s.loadOffset(r)
-	case v == groupKeyVersion:
+	case groupKeyVersion:
 		return s.loadGroup(r)
 	default:
 		return fmt.Errorf("key version %d", v)

@@ -19,19 +19,18 @@ import (
 
 // model drives a shard with random clients, a log that is slow, late or refuses, and fail-overs.
 type model struct {
-	t         *rapid.T
-	s         *Shard
-	now       time.Time
-	ticket    coordinator.Ticket
-	open      map[coordinator.Ticket]string // not answered yet
-	answered  map[coordinator.Ticket]bool
-	ids       []string // member ids that were ever told
-	log       []logged
-	offset    int64
-	inFlight  []any
-	committed int64 // records below are committed
-	slow      bool
-	refuse    bool
+	t        *rapid.T
+	s        *Shard
+	now      time.Time
+	ticket   coordinator.Ticket
+	open     map[coordinator.Ticket]string // not answered yet
+	answered map[coordinator.Ticket]bool
+	ids      []string // member ids that were ever told
+	log      []logged
+	offset   int64
+	inFlight []any
+	slow     bool
+	refuse   bool
 }
 
 func newModel(t *rapid.T) *model {

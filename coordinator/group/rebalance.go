@@ -1,6 +1,7 @@
 package group
 
 import (
+	"errors"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -122,7 +123,7 @@ func (s *Shard) removePending(g *group, id string) {
 // answerWaiting ends what a member waits for with an error.
 func (s *Shard) answerWaiting(g *group, m *member, err error) {
 	id := m.id
-	if err == error(kerr.UnknownMemberID) {
+	if errors.Is(err, kerr.UnknownMemberID) {
 		id = ""
 	}
 	s.refuseJoin(g.setJoin(m, coordinator.NoTicket), id, err)

@@ -13,7 +13,7 @@ import (
 )
 
 // Versions of keys and values as 3.9 writes them. Offset values are version 1 when they carry an expiry of their own.
-// Kafka: GroupMetadataManager.offsetCommitKey and its neighbours; captures of __consumer_offsets.
+// Kafka: GroupMetadataManager.offsetCommitKey and its neighbors; captures of __consumer_offsets.
 const (
 	offsetKeyVersion   = 1
 	offsetValueVersion = 3

@@ -98,15 +98,16 @@ func (s *Shard) removeOffsets(g *group, tps []metadata.TopicPartition, whole boo
 		s.write(coordinator.Write{Records: records, Tag: w})
 		records = nil
 	}
+	tombstone := whole && g.generation > 0
 	from := 0
 	for i, tp := range tps {
 		records = append(records, coordinator.Record{Key: offsetKey(g.id, tp)})
 		if len(records) == maxTombstones {
-			flush(tps[from:i+1], i+1 == len(tps) && !(whole && g.generation > 0))
+			flush(tps[from:i+1], i+1 == len(tps) && !tombstone)
 			from = i + 1
 		}
 	}
-	if whole && g.generation > 0 {
+	if tombstone {
 		records = append(records, coordinator.Record{Key: groupKey(g.id)})
 	}
 	if len(records) > 0 {

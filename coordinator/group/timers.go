@@ -16,7 +16,7 @@ const (
 	syncTimer                       // the sync phase
 )
 
-// timer is an entry of the queue. It is valid while its seq stands where it is expected; cancelling is forgetting the seq.
+// timer is an entry of the queue. It is valid while its seq stands where it is expected; canceling is forgetting the seq.
 type timer struct {
 	at     time.Time
 	seq    uint64
@@ -59,6 +59,7 @@ func (h *timers) Swap(i, j int) { h.q[i], h.q[j] = h.q[j], h.q[i] }
 
 // Push and Pop are for container/heap.
 func (h *timers) Push(x any) { h.q = append(h.q, x.(timer)) }
+
 func (h *timers) Pop() any {
 	t := h.q[len(h.q)-1]
 	h.q[len(h.q)-1] = timer{}

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"testing"
@@ -40,7 +41,7 @@ func electAndWait(b *testing.B, g *Groups, epoch metadata.LeaderEpoch) {
 		if err == nil {
 			return
 		}
-		if err != error(kerr.CoordinatorNotAvailable) { // Run has not begun
+		if !errors.Is(err, kerr.CoordinatorNotAvailable) { // Run has not begun
 			b.Fatal(err)
 		}
 		runtime.Gosched()

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -116,7 +117,7 @@ func (g *Groups) TxnCompleted(ctx context.Context, partition int32, producerID, 
 	_, err := g.rt.CallLoaded(ctx, partition, func(s *group.Shard, now time.Time, t coordinator.Ticket) coordinator.Effects {
 		return s.EndTxn(now, t, producerID, marker, commit)
 	})
-	if err == kerr.NotCoordinator || err == kerr.CoordinatorNotAvailable {
+	if errors.Is(err, kerr.NotCoordinator) || errors.Is(err, kerr.CoordinatorNotAvailable) {
 		return nil
 	}
 	return err

@@ -144,7 +144,7 @@ func (m *model) reply(r coordinator.Reply) {
 
 func (m *model) deciding(p Producer) bool {
 	for _, x := range m.s.ids {
-		if (Producer{x.producerID, x.values.epoch}) == p && x.state.preparing() {
+		if (Producer{x.producerID, x.epoch}) == p && x.state.preparing() {
 			return true
 		}
 	}
@@ -203,7 +203,7 @@ func (m *model) states() map[string]string {
 	out := map[string]string{}
 	for id, x := range m.s.ids {
 		if x.epoch != noEpoch {
-			out[id] = fmt.Sprint(x.state, x.producerID, x.values.epoch, x.sorted(), x.start)
+			out[id] = fmt.Sprint(x.state, x.producerID, x.epoch, x.sorted(), x.start)
 		}
 	}
 	return out
@@ -231,7 +231,7 @@ func (m *model) step() {
 	id := rapid.SampledFrom([]string{"x", "y"}).Draw(m.t, "id")
 	p := rapid.SampledFrom(m.known).Draw(m.t, "producer")
 	if x := m.s.ids[id]; x != nil && rapid.IntRange(0, 3).Draw(m.t, "current") > 0 {
-		p = Producer{x.producerID, x.values.epoch}
+		p = Producer{x.producerID, x.epoch}
 	}
 	q := request{
 		op: rapid.SampledFrom([]string{
