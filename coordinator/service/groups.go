@@ -34,8 +34,11 @@ type GroupsConfig struct {
 	// Config bounds groups and offsets; group.DefaultConfig has Kafka's defaults.
 	group.Config
 	Log coordinator.PartitionLog
-	// Partitions is offsets.topic.num.partitions, or the number of partitions that the topic really has.
+	// Partitions is offsets.topic.num.partitions.
 	Partitions int32
+	// PartitionCount returns how many partitions the topic really has, 0 while it is not there; nil is always 0. The first
+	// count that it gives stays. Called from many goroutines.
+	PartitionCount func() int32
 	// CommitTimeout is offsets.commit.timeout.ms, 5 s if it is 0.
 	CommitTimeout time.Duration
 	// Codec is offsets.topic.compression.codec.
@@ -56,6 +59,7 @@ type GroupsConfig struct {
 // Groups serves the APIs of consumer groups. Its methods are safe for concurrent use. Kafka: GroupCoordinator.
 type Groups struct {
 	cfg GroupsConfig
+	ids partitioner
 	rt  *coordinator.Runtime[*group.Shard]
 	m   *groupMetrics
 }
@@ -72,6 +76,7 @@ func NewGroups(cfg GroupsConfig) *Groups {
 		cfg.PartitionExists = func(metadata.TopicPartition) bool { return true }
 	}
 	g := &Groups{cfg: cfg, m: newGroupMetrics(cfg.Metrics)}
+	g.ids.configured, g.ids.actual = cfg.Partitions, cfg.PartitionCount
 	g.rt = coordinator.NewRuntime(coordinator.Options[*group.Shard]{
 		Name:         "group",
 		Topic:        GroupsTopic,
@@ -96,9 +101,7 @@ func (g *Groups) Run(ctx context.Context) error {
 }
 
 // PartitionFor returns the partition of __consumer_offsets that a group lives in: see coordinator.PartitionFor.
-func (g *Groups) PartitionFor(groupID string) int32 {
-	return coordinator.PartitionFor(groupID, g.cfg.Partitions)
-}
+func (g *Groups) PartitionFor(groupID string) int32 { return g.ids.of(groupID) }
 
 // Elected tells that this broker leads a partition of __consumer_offsets from this epoch on. It loads in the background.
 func (g *Groups) Elected(partition int32, epoch metadata.LeaderEpoch) { g.rt.Elected(partition, epoch) }

@@ -28,8 +28,10 @@ type TransactionsConfig struct {
 	// Config bounds transactions; txn.DefaultConfig has Kafka's defaults.
 	txn.Config
 	Log coordinator.PartitionLog
-	// Partitions is transaction.state.log.num.partitions, or the number of partitions that the topic really has.
+	// Partitions is transaction.state.log.num.partitions.
 	Partitions int32
+	// PartitionCount is as in GroupsConfig.
+	PartitionCount func() int32
 	// WriteTimeout is how long a request waits for its record to be committed, 10 s if it is 0. No key.
 	WriteTimeout time.Duration
 	ProducerIDs  ProducerIDs
@@ -49,6 +51,7 @@ type TransactionsConfig struct {
 // Transactions serves the APIs of transactions. Its methods are safe for concurrent use. Kafka: TransactionCoordinator.
 type Transactions struct {
 	cfg    TransactionsConfig
+	ids    partitioner
 	rt     *coordinator.Runtime[*txn.Shard]
 	sender *markerSender
 }
@@ -65,6 +68,7 @@ func NewTransactions(cfg TransactionsConfig) *Transactions {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	x := &Transactions{cfg: cfg, sender: newMarkerSender(cfg.Markers, cfg.Logger)}
+	x.ids.configured, x.ids.actual = cfg.Partitions, cfg.PartitionCount
 	x.rt = coordinator.NewRuntime(coordinator.Options[*txn.Shard]{
 		Name:         "transaction",
 		Topic:        TransactionsTopic,
@@ -89,9 +93,7 @@ func (x *Transactions) Run(ctx context.Context) error {
 }
 
 // PartitionFor returns the partition of __transaction_state that an id lives in: see coordinator.PartitionFor.
-func (x *Transactions) PartitionFor(transactionalID string) int32 {
-	return coordinator.PartitionFor(transactionalID, x.cfg.Partitions)
-}
+func (x *Transactions) PartitionFor(transactionalID string) int32 { return x.ids.of(transactionalID) }
 
 // Elected tells that this broker leads a partition of __transaction_state from this epoch on. It loads in the background, and
 // then finishes what was decided.
