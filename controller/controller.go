@@ -134,7 +134,7 @@ func New(cfg Config) *Controller {
 	cfg = cfg.withDefaults()
 	c := &Controller{
 		cfg:     cfg,
-		lg:      cfg.Logger.With("component", "controller", "broker", cfg.BrokerID),
+		lg:      cfg.Logger.With("component", "controller"),
 		events:  make(chan event, queueLength),
 		signals: newSignals(),
 		answers: make(chan answer, queueLength),
