@@ -92,19 +92,23 @@ func TestCreateTopics_BadRequest_KafkasAnswer(t *testing.T) {
 		{"name too long", controller.NewTopic{Name: long, NumPartitions: 1, RF: 1}, kerr.InvalidTopicException, "Topic name is invalid: the length of '" + long + "' is longer than the max allowed length 249"},
 		{"name collides", controller.NewTopic{Name: "x_y", NumPartitions: 1, RF: 1}, kerr.InvalidTopicException, "Topic 'x_y' collides with existing topics: x.y"},
 		{
-			"assignment and count", controller.NewTopic{Name: "n", NumPartitions: 1, RF: -1, Assignment: map[int32][]metadata.BrokerID{0: {1}}},
+			"assignment and count",
+			controller.NewTopic{Name: "n", NumPartitions: 1, RF: -1, Assignment: map[int32][]metadata.BrokerID{0: {1}}},
 			kerr.InvalidRequest, "Both numPartitions or replicationFactor and replicasAssignments were set. Both cannot be used at the same time.",
 		},
 		{
-			"assignment with a hole", controller.NewTopic{Name: "n", NumPartitions: -1, RF: -1, Assignment: map[int32][]metadata.BrokerID{1: {1}}},
+			"assignment with a hole",
+			controller.NewTopic{Name: "n", NumPartitions: -1, RF: -1, Assignment: map[int32][]metadata.BrokerID{1: {1}}},
 			kerr.InvalidReplicaAssignment, "partitions should be a consecutive 0-based integer sequence",
 		},
 		{
-			"broker twice", controller.NewTopic{Name: "n", NumPartitions: -1, RF: -1, Assignment: map[int32][]metadata.BrokerID{0: {1, 1}}},
+			"broker twice",
+			controller.NewTopic{Name: "n", NumPartitions: -1, RF: -1, Assignment: map[int32][]metadata.BrokerID{0: {1, 1}}},
 			kerr.InvalidReplicaAssignment, "Duplicate replica assignment found: HashMap(0 -> ArrayBuffer(1, 1))",
 		},
 		{
-			"unequal lengths", controller.NewTopic{Name: "n", NumPartitions: -1, RF: -1, Assignment: map[int32][]metadata.BrokerID{0: {1}, 1: {1, 2}}},
+			"unequal lengths",
+			controller.NewTopic{Name: "n", NumPartitions: -1, RF: -1, Assignment: map[int32][]metadata.BrokerID{0: {1}, 1: {1, 2}}},
 			kerr.InvalidReplicaAssignment, "All partitions should have the same number of replicas",
 		},
 	}
@@ -264,11 +268,13 @@ func TestCreatePartitions_Requests_KafkasAnswers(t *testing.T) {
 		{"fewer", controller.NewPartitions{Topic: "a", Count: 0}, kerr.InvalidPartitions, "Topic currently has 2 partitions, which is higher than the requested 0."},
 		{"unknown topic", controller.NewPartitions{Topic: "nope", Count: 3}, kerr.UnknownTopicOrPartition, "The topic 'nope' does not exist."},
 		{
-			"unknown broker", controller.NewPartitions{Topic: "a", Count: 3, Assignment: [][]metadata.BrokerID{{9, 1}}},
+			"unknown broker",
+			controller.NewPartitions{Topic: "a", Count: 3, Assignment: [][]metadata.BrokerID{{9, 1}}},
 			kerr.InvalidReplicaAssignment, "Unknown broker(s) in replica assignment: 9.",
 		},
 		{
-			"too few assignments", controller.NewPartitions{Topic: "a", Count: 4, Assignment: [][]metadata.BrokerID{{1, 2}}},
+			"too few assignments",
+			controller.NewPartitions{Topic: "a", Count: 4, Assignment: [][]metadata.BrokerID{{1, 2}}},
 			kerr.InvalidReplicaAssignment, "Increasing the number of partitions by 2 but 1 assignments provided.",
 		},
 	}

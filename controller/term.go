@@ -78,7 +78,7 @@ func (c *Controller) checkController(ctx context.Context) {
 
 func (c *Controller) stepDown(why string, args ...any) {
 	if c.office != nil {
-		c.lg.Info("controller steps down: "+why, append(args, "epoch", c.office.election.Epoch)...)
+		c.lg.Info("controller steps down", append(args, "reason", why, "epoch", c.office.election.Epoch)...)
 		c.leave()
 	}
 }

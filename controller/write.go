@@ -26,7 +26,7 @@ func (c *Controller) drain(ctx context.Context) bool {
 		}
 		o.state.Apply(results)
 		c.logChanges(o)
-		c.dispatch(o, o.state.Requests())
+		c.dispatch(o, o.state.Requests()) //nolint:contextcheck // a sender outlives the event that it is started by
 		if o.state.Deposed() {
 			c.fail(ctx, zkstore.ErrControllerMoved)
 			return false

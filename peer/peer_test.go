@@ -164,7 +164,7 @@ func TestConnRequest_ContextEnds_ReturnsItsCause(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-asked; cancel() }()
 	if _, err := c.Request(ctx, shutdownRequest()); !errors.Is(err, context.Canceled) || IsTimeout(err) {
-		t.Errorf("got %v, want the cancelled context", err)
+		t.Errorf("got %v, want the end of the context", err)
 	}
 }
 

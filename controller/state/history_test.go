@@ -82,6 +82,7 @@ func (h *history) write(t *rapid.T, w Write) Result {
 			}
 		}
 		return Result{}
+	case CreateState, SetState:
 	}
 	now, exists := h.zk[w.Partition]
 	li := w.State

@@ -21,7 +21,7 @@ func (a Assignment) Reassigning() bool { return len(a.Adding) > 0 || len(a.Remov
 // Target returns the replicas after the reassignment.
 func (a Assignment) Target() []metadata.BrokerID { return without(a.Replicas, a.Removing) }
 
-// Origin returns the replicas that a cancelled reassignment goes back to.
+// Origin returns the replicas that an abandoned reassignment goes back to.
 func (a Assignment) Origin() []metadata.BrokerID { return without(a.Replicas, a.Adding) }
 
 // ReassignTo returns the assignment while the replicas move to target. What was being added and is not wanted any more is

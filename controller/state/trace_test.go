@@ -145,6 +145,7 @@ func (w *world) write(wr Write) Result {
 		}
 		fmt.Fprintf(&w.out, "zk delete %s\n", wr.Topic)
 		return Result{}
+	case CreateState, SetState:
 	}
 	now, exists := w.states[wr.Partition]
 	if wr.Kind == CreateState && exists || wr.Kind == SetState && (!exists || now.PartitionEpoch != wr.State.PartitionEpoch) {
