@@ -39,6 +39,7 @@ demo: build ## what replication does when brokers die, step by step, in about a 
 check: ## gofmt, vet, tidy and unit tests
 	@files=$$(gofmt -l $$(git ls-files '*.go')); [[ -z $$files ]] || { echo "not formatted:"; echo "$$files"; exit 1; }
 	go vet ./...
+	go vet -tags compat ./compat-tests/...
 	go test $(UNIT)
 
 .PHONY: deps
@@ -56,10 +57,10 @@ test-race: ## unit tests with the race detector and panicking assertions
 .PHONY: compat
 compat: build deps ## real clients and a real ZooKeeper against bin/jackdaw; ARGS for go test, such as -run Kcat
 	@source ./compat-tests/setup.sh && \
-	  JACKDAW_BIN=$(CURDIR)/$(BIN) go test -count=1 -timeout 40m ./compat-tests/... $(ARGS)
+	  JACKDAW_BIN=$(CURDIR)/$(BIN) go test -count=1 -timeout 60m -tags compat ./compat-tests/... $(ARGS)
 
 .PHONY: faults
-faults: ARGS = -v -run 'Failover|Kill|Fault|Hostile|Crash'
+faults: ARGS = -v -run 'Failover|Failure|Zombie|Hostile|Unclean|ISR|Offline|Crash|Restart'
 faults: compat ## the compat tests that kill and mistreat brokers
 
 .PHONY: compose-test
