@@ -217,6 +217,7 @@ func (o *outcome) set(err error) {
 func (c *Client) keep(ctx context.Context, first *outcome) error {
 	closing := run.New(context.WithoutCancel(ctx), c.lg)
 	defer func() { _ = closing.Wait() }()
+	defer first.set(errors.New("zookeeper client: closed"))
 	for isFirst, failures := true, 0; ctx.Err() == nil; {
 		s, err := c.open(ctx, closing)
 		if err != nil {

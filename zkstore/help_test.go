@@ -138,18 +138,25 @@ func onBoth(t *testing.T, f func(t *testing.T, e env)) {
 		f(t, env{addr: embedded(t), chroot: ""})
 	})
 	t.Run("apache", func(t *testing.T) {
-		if os.Getenv(classpathEnv) == "" {
-			if os.Getenv("CI") == "true" {
-				t.Fatalf("%s is not set", classpathEnv)
-			}
-			t.Skipf("%s is not set", classpathEnv)
-		}
-		if apacheServer.err != nil {
-			t.Fatal(apacheServer.err)
-		}
+		e := apache(t)
 		t.Parallel()
-		f(t, env{addr: apacheServer.addr, chroot: fmt.Sprintf("/test-%d", apacheServer.tests.Add(1))})
+		f(t, e)
 	})
+}
+
+// apache is a chroot of Apache ZooKeeper. The test is skipped where there is none, but never by the CI.
+func apache(t *testing.T) env {
+	t.Helper()
+	if os.Getenv(classpathEnv) == "" {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("%s is not set", classpathEnv)
+		}
+		t.Skipf("%s is not set", classpathEnv)
+	}
+	if apacheServer.err != nil {
+		t.Fatal(apacheServer.err)
+	}
+	return env{addr: apacheServer.addr, chroot: fmt.Sprintf("/test-%d", apacheServer.tests.Add(1))}
 }
 
 // env is a place for one test.

@@ -19,7 +19,7 @@ import (
 type Session struct {
 	c  *Client
 	lg *slog.Logger
-	// ctx ends with the session; its cause is ErrSessionExpired.
+	// ctx ends with the session and with the client.
 	ctx    context.Context //nolint:containedctx // the session is the lifetime
 	cancel context.CancelCauseFunc
 	conn   *zk.Conn
@@ -52,7 +52,7 @@ func (s *Session) Connected() bool { return s.conn.State() == zk.StateHasSession
 // One zk.Conn serves one session: the library would silently open another when a session expires.
 func (c *Client) open(ctx context.Context, closing *run.Group) (*Session, error) {
 	s := &Session{c: c, lg: c.lg, established: make(chan struct{}), closing: closing}
-	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	s.calls = run.New(context.WithoutCancel(ctx), nil)
 	s.watches.init()
 	s.link = newLink(s.ctx, c)

@@ -426,3 +426,51 @@ func TestSession_ContextEnds_CallReturns(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestClient_Close_WhileHookWaits_HookIsEnded(t *testing.T) {
+	c := zkstore.NewClient(env{addr: embedded(t)}.config())
+	waiting := make(chan struct{})
+	c.OnSession("slow", func(ctx context.Context, _ *zkstore.Session) error {
+		close(waiting)
+		<-ctx.Done()
+		return ctx.Err()
+	}, nil)
+	started := make(chan error, 1)
+	go func() { started <- c.Start(t.Context()) }()
+	<-waiting
+	c.Close()
+	if err := <-started; err == nil {
+		t.Error("started without its hook")
+	}
+	c.Close()
+	if c.Session() != nil {
+		t.Error("a closed client has a session")
+	}
+	if err := c.Start(t.Context()); err == nil {
+		t.Error("a closed client started")
+	}
+}
+
+func TestClient_LaterHookFails_SessionGivenUpForAnother(t *testing.T) {
+	p := newProxy(t, embedded(t))
+	c := zkstore.NewClient(env{addr: p.addr()}.short())
+	t.Cleanup(c.Close)
+	rec := newRecorder()
+	n := 0
+	c.OnSession("flaky", func(context.Context, *zkstore.Session) error {
+		n++
+		rec.add(fmt.Sprint("start ", n))
+		if n == 2 {
+			return errors.New("not now")
+		}
+		return nil
+	}, func() { rec.add("expire") })
+	must(t, c.Start(t.Context()))
+	p.close()
+	expect(t, rec.ch, "start 1")
+	expect(t, rec.ch, "expire")
+	p.open()
+	expect(t, rec.ch, "start 2")
+	expect(t, rec.ch, "expire")
+	expect(t, rec.ch, "start 3")
+}
