@@ -28,8 +28,10 @@ func TestAppend_SeveralPartitions_EachAnsweredOnce(t *testing.T) {
 			{TP: t0, Err: kerr.TopicAuthorizationFailed},
 			{TP: t0, Records: batch("b", "c")},
 		}})
-		want := []error{nil, kerr.UnknownTopicOrPartition, kerr.NotLeaderForPartition, kerr.CorruptMessage,
-			kerr.InvalidTopicException, kerr.TopicAuthorizationFailed, nil}
+		want := []error{
+			nil, kerr.UnknownTopicOrPartition, kerr.NotLeaderForPartition, kerr.CorruptMessage,
+			kerr.InvalidTopicException, kerr.TopicAuthorizationFailed, nil,
+		}
 		if len(w.r) != len(want) {
 			t.Fatalf("%d answers, want %d", len(w.r), len(want))
 		}

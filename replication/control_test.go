@@ -110,7 +110,10 @@ func TestLeadership_Changes_AreToldInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := []LeadershipChange{
-			{TP: t0, Leader: true, Epoch: 5}, {TP: t0, Epoch: 7}, {TP: t0, Epoch: 8}, {TP: t0, Leader: true, Epoch: 9},
+			{TP: t0, Leader: true, Epoch: 5},
+			{TP: t0, Epoch: 7},
+			{TP: t0, Epoch: 8},
+			{TP: t0, Leader: true, Epoch: 9},
 			{TP: t0, Epoch: 9, Removed: true},
 		}
 		if !slices.Equal(nd.changes, want) {

@@ -101,9 +101,11 @@ func (d *delayedFetch) TryComplete() bool {
 		if now {
 			return true
 		}
-		total += min(n, int64(fp.MaxBytes))
+		if total += min(n, int64(fp.MaxBytes)); total >= int64(d.req.MinBytes) {
+			return true
+		}
 	}
-	return total >= int64(d.req.MinBytes)
+	return false
 }
 
 // readable returns how many bytes there are for a fetch. now is set when it must be answered whatever they are: the

@@ -2,6 +2,7 @@ package replication
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -306,11 +307,11 @@ func (f *fetcher) round(ctx context.Context) error {
 
 // sessionError decides after a top-level error: a session that the leader does not know starts anew at once.
 func (f *fetcher) sessionError(err error) error {
-	switch err { //nolint:errorlint // bare values of accept
-	case kerr.FetchSessionIDNotFound, kerr.InvalidFetchSessionEpoch, kerr.FetchSessionTopicIDError:
-		f.lg.Info("fetch session starts anew", "err", err)
-		return nil
-	default:
-		return err
+	for _, lost := range []error{kerr.FetchSessionIDNotFound, kerr.InvalidFetchSessionEpoch, kerr.FetchSessionTopicIDError} {
+		if errors.Is(err, lost) {
+			f.lg.Info("fetch session starts anew", "err", err)
+			return nil
+		}
 	}
+	return err
 }

@@ -271,12 +271,13 @@ func (p *Partition) truncateLocked(v *view, offset int64, why string) error {
 	if now == end {
 		return nil
 	}
-	msg := "Truncated records that the leader does not have"
-	if now < hw {
-		msg = "Truncated committed records after an unclean leader election"
-	}
-	p.m.cfg.Logger.Warn(msg, "partition", p.tp, "fromOffset", now, "toOffset", end, "highWatermark", hw, "leader", v.leader,
+	lg := p.m.cfg.Logger.With("partition", p.tp, "fromOffset", now, "toOffset", end, "highWatermark", hw, "leader", v.leader,
 		"leaderEpoch", v.epoch, "why", why)
+	if now < hw {
+		lg.Warn("Truncated committed records after an unclean leader election")
+	} else {
+		lg.Warn("Truncated records that the leader does not have")
+	}
 	return nil
 }
 

@@ -132,15 +132,16 @@ func (s *leaderSession) want(key sessionKey, pos fetchPosition, maxBytes int32) 
 	p.FetchOffset, p.LogStartOffset = pos.offset, pos.logStart
 	p.CurrentLeaderEpoch, p.LastFetchedEpoch = int32(pos.epoch), int32(pos.last)
 	p.PartitionMaxBytes = maxBytes
-	topics := s.req.Topics
-	if n := len(topics); n > 0 && topics[n-1].Topic == key.topic && topics[n-1].TopicID == key.id {
-		topics[n-1].Partitions = append(topics[n-1].Partitions, p)
-		return
+	if n := len(s.req.Topics); n > 0 {
+		if last := &s.req.Topics[n-1]; last.Topic == key.topic && last.TopicID == key.id {
+			last.Partitions = append(last.Partitions, p)
+			return
+		}
 	}
 	t := kmsg.NewFetchRequestTopic()
 	t.Topic, t.TopicID = key.topic, key.id
 	t.Partitions = append(t.Partitions, p)
-	s.req.Topics = append(topics, t)
+	s.req.Topics = append(s.req.Topics, t)
 }
 
 // forget drops from the session what this request does not want.

@@ -117,15 +117,19 @@ func (m *ReplicaManager) checkpointLoop(ctx context.Context) error {
 }
 
 // CheckpointHW writes the high watermarks of all partitions to replication-offset-checkpoint. Before the first
-// LeaderAndIsr it does nothing: what it would write is less than what is there.
+// LeaderAndIsr it does nothing: what it would write is less than what is there. The marks of replicas on disk that have
+// not been told their role yet stay as they are.
 func (m *ReplicaManager) CheckpointHW() error {
 	m.mu.RLock()
-	ready := m.mu.checkpointed != nil
+	ready, marks := m.mu.checkpointed != nil, maps.Clone(m.mu.checkpointed)
 	m.mu.RUnlock()
 	if !ready {
 		return nil
 	}
-	marks := map[metadata.TopicPartition]int64{}
+	maps.DeleteFunc(marks, func(tp metadata.TopicPartition, _ int64) bool {
+		_, onDisk := m.cfg.Logs.Get(tp)
+		return !onDisk
+	})
 	for _, p := range m.Partitions() {
 		if l := p.Log(); l != nil {
 			marks[p.tp] = l.HighWatermark()

@@ -29,12 +29,13 @@ func (p *Partition) propose(pr *isr.Proposal) {
 }
 
 func (p *Partition) logProposal(v *view, pr *isr.Proposal) {
-	msg := "Shrinking ISR"
-	if pr.Expand {
-		msg = "Expanding ISR"
-	}
-	p.m.cfg.StateChange.Info(msg, "partition", p.tp, "isr", pr.ISR, "leaderEpoch", pr.LeaderEpoch,
+	lg := p.m.cfg.StateChange.With("partition", p.tp, "isr", pr.ISR, "leaderEpoch", pr.LeaderEpoch,
 		"partitionEpoch", pr.PartitionEpoch, "highWatermark", v.log.HighWatermark(), "endOffset", v.log.EndOffset())
+	if pr.Expand {
+		lg.Info("Expanding ISR")
+	} else {
+		lg.Info("Shrinking ISR")
+	}
 }
 
 // proposalDone takes the store's answer.

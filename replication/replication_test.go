@@ -385,3 +385,27 @@ func TestReplication_CleanRestart_KeepsHighWatermark(t *testing.T) {
 		c.nodes[2].wantHW(t0, 3)
 	})
 }
+
+// TestCheckpointHW_ReplicaNotToldItsRole_KeepsItsMark: the first LeaderAndIsr need not name all replicas.
+func TestCheckpointHW_ReplicaNotToldItsRole_KeepsItsMark(t *testing.T) {
+	bubble(t, 1, nil, func(t *testing.T, c *cluster) {
+		u0 := metadata.TopicPartition{Topic: "u", Partition: 0}
+		c.create(t0, 1)
+		c.create(u0, 1)
+		c.nodes[1].produce(t0, 1, "a").want(nil)
+		c.nodes[1].produce(u0, 1, "a", "b").want(nil)
+		c.nodes[1].shutdown()
+		c.nodes[1].start()
+		s := c.state(t0)
+		if err := c.nodes[1].apply(1, s); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.nodes[1].m.CheckpointHW(); err != nil {
+			t.Fatal(err)
+		}
+		marks := c.nodes[1].logs.ReadHWCheckpoints()
+		if marks[t0] != 1 || marks[u0] != 2 {
+			t.Fatalf("marks %v", marks)
+		}
+	})
+}
