@@ -21,7 +21,8 @@ import (
 const (
 	// queueLength bounds the events that wait; callers wait for room.
 	queueLength = 1024
-	// firstRebalance is the time from taking office to the first look for imbalance. Kafka: KafkaController.onControllerFailover.
+	// firstRebalance is the time from taking office to the first look for imbalance, unless the interval is shorter.
+	// Kafka: KafkaController.onControllerFailover.
 	firstRebalance = 5 * time.Second
 	// electionRetry is the pause after an election or a term that ended by an error of ZooKeeper.
 	electionRetry = time.Second

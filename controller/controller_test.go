@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -499,4 +500,51 @@ func TestSender_ConnectionCut_SameRequestsAgain(t *testing.T) {
 	if _, ok := c.nodes[2].knows("b", 0); !ok {
 		c.await("metadata of b", func() bool { _, ok := c.nodes[2].knows("b", 0); return ok })
 	}
+}
+
+func TestAutoRebalance_PreferredLeaderBackInSync_LeadsAgain(t *testing.T) {
+	c := newCluster(t)
+	c.start(1, func(cfg *controller.Config) {
+		cfg.AutoLeaderRebalance, cfg.RebalanceInterval = true, 20*time.Millisecond
+	})
+	c.start(2)
+	c.create("a", ids(2, 1))
+	c.kill(2)
+	c.await("leader 1", func() bool { li, _ := c.state("a", 0); return li.Leader == 1 })
+	c.start(2)
+	c.await("replica on 2", func() bool { _, ok := c.nodes[2].partition(tp("a", 0)); return ok })
+	c.alter("a", 0, 1, 2)
+	c.await("leader 2 again", func() bool { li, _ := c.state("a", 0); return li.Leader == 2 })
+}
+
+// Operators delete /controller to force an election.
+func TestControllerNodeDeleted_NewTerm(t *testing.T) {
+	c := newCluster(t, 1, 2)
+	must(t, c.admin.Delete(t.Context(), znode.ControllerPath, zkstore.AnyVersion))
+	c.await("a second term", func() bool { return c.nodes[1].controller.Epoch() == 2 || c.nodes[2].controller.Epoch() == 2 })
+	c.create("a", ids(1, 2))
+	if li, _ := c.state("a", 0); li.ControllerEpoch != 2 {
+		t.Errorf("state %+v, want controller epoch 2", li)
+	}
+}
+
+// With an inter.broker.protocol.version below 2.7 leaders write their ISR themselves and leave a note.
+func TestIsrChangeNotification_MetadataFollows(t *testing.T) {
+	c := newCluster(t, 1, 2)
+	c.create("a", ids(1, 2))
+	li, _ := c.state("a", 0)
+	li.ISR = ids(1)
+	_, err := c.admin.Set(t.Context(), znode.StatePath(tp("a", 0)), znode.EncodePartitionState(li), 0)
+	must(t, err)
+	_, err = c.admin.Create(t.Context(), znode.IsrChangePrefix, znode.EncodeIsrChange([]metadata.TopicPartition{tp("a", 0)}), zkstore.PersistentSequential)
+	must(t, err)
+	c.await("note removed", func() bool {
+		kids, _, err := c.admin.Children(t.Context(), znode.IsrChangePath)
+		must(t, err)
+		return len(kids) == 0
+	})
+	c.await("controller to know version 1", func() bool {
+		r := c.alter("a", 0, 1, 2)
+		return r.ErrorCode == 0 && r.Topics[0].Partitions[0].ErrorCode == 0
+	})
 }

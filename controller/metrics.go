@@ -16,7 +16,10 @@ type controllerMetrics struct {
 	queueSize                               *prometheus.GaugeVec
 	queueTime                               prometheus.Observer
 	processing                              *prometheus.SummaryVec
-	elections, unclean                      *prometheus.CounterVec
+	totalQueueSize                          prometheus.Gauge
+	// elections has the time of the work in which leaders changed.
+	elections prometheus.Observer
+	unclean   prometheus.Counter
 	// busy is the time in seconds that the loop has worked; its rate is the saturation.
 	busy prometheus.Counter
 }
@@ -41,10 +44,12 @@ func newMetrics(reg prometheus.Registerer, c *Controller) *controllerMetrics {
 			"Time that events wait for the controller's loop.").WithLabelValues(),
 		processing: metrics.NewQuantiles(reg, metrics.MBean{Domain: domain, Type: "ControllerEventManager", Name: "EventProcessingTimeMs"},
 			"Time that the controller's loop works on an event.", "event"),
-		elections: metrics.NewCounter(reg, metrics.MBean{Domain: domain, Type: "ControllerStats", Name: "LeaderElectionPerSec"},
-			"Changes of the leader of a partition."),
+		totalQueueSize: metrics.NewGauge(reg, metrics.MBean{Domain: domain, Type: "ControllerChannelManager", Name: "TotalQueueSize"},
+			"Control requests that wait for all brokers.").WithLabelValues(),
+		elections: metrics.NewQuantiles(reg, metrics.MBean{Domain: domain, Type: "ControllerStats", Name: "LeaderElectionRateAndTimeMs"},
+			"Time that the controller works on an event by which leaders change.").WithLabelValues(),
 		unclean: metrics.NewCounter(reg, metrics.MBean{Domain: domain, Type: "ControllerStats", Name: "UncleanLeaderElectionsPerSec"},
-			"Leaders elected outside of the ISR."),
+			"Leaders elected outside of the ISR.").WithLabelValues(),
 		busy: metrics.NewCounter(reg, metrics.MBean{Domain: domain, Type: "ControllerEventManager", Name: "BusySecondsPerSec"},
 			"Seconds that the controller's loop has worked: its rate is the saturation.").WithLabelValues(),
 	}
@@ -61,16 +66,20 @@ func newMetrics(reg prometheus.Registerer, c *Controller) *controllerMetrics {
 // publishStats brings the metrics up to date.
 func (c *Controller) publishStats() {
 	c.dirty = false
+	m := c.metrics
 	var st state.Stats
+	var queued int64
 	if o := c.office; o != nil {
 		st = o.state.Stats()
 		for id, s := range o.senders {
-			c.metrics.queueSize.WithLabelValues(strconv.Itoa(int(id))).Set(float64(s.length.Load()))
+			n := s.length.Load()
+			queued += n
+			m.queueSize.WithLabelValues(strconv.Itoa(int(id))).Set(float64(n))
 		}
 	} else {
-		c.metrics.queueSize.Reset()
+		m.queueSize.Reset()
 	}
-	m := c.metrics
+	m.totalQueueSize.Set(float64(queued))
 	m.offline.Set(float64(st.Offline))
 	m.imbalanced.Set(float64(st.Imbalanced))
 	m.topics.Set(float64(st.Topics))

@@ -160,19 +160,22 @@ func (s *sender) send(ctx context.Context, conn *peer.Conn, body kmsg.Request) (
 	}
 }
 
-// report logs refusals. A stale controller epoch means that we were deposed, which ZooKeeper will tell; a stale broker epoch
-// that the broker has registered anew.
-func (s *sender) report(b metadata.Broker, q queued, resp kmsg.Response) {
-	var code int16
+// errorCode returns the error of a whole response.
+func errorCode(resp kmsg.Response) int16 {
 	switch r := resp.(type) {
 	case *kmsg.LeaderAndISRResponse:
-		code = r.ErrorCode
+		return r.ErrorCode
 	case *kmsg.UpdateMetadataResponse:
-		code = r.ErrorCode
+		return r.ErrorCode
 	case *kmsg.StopReplicaResponse:
-		code = r.ErrorCode
+		return r.ErrorCode
 	}
-	if code != 0 {
+	return 0
+}
+
+// report logs refusals. A stale broker epoch means that the broker has registered anew.
+func (s *sender) report(b metadata.Broker, q queued, resp kmsg.Response) {
+	if code := errorCode(resp); code != 0 {
 		s.lg.Warn("control request refused", "request", kmsg.NameForKey(q.body.Key()), "brokerEpoch", b.Epoch, "err", kerr.ErrorForCode(code))
 	}
 }
@@ -240,6 +243,10 @@ func (c *Controller) retainSenders(o *office) {
 func (c *Controller) answered(ctx context.Context, a answer) {
 	o := c.office
 	if o == nil || o != a.office {
+		return
+	}
+	if errorCode(a.resp) == kerr.StaleControllerEpoch.Code {
+		c.checkController(ctx) // the broker has heard of a later one
 		return
 	}
 	switch resp := a.resp.(type) {

@@ -143,7 +143,7 @@ func (c *Controller) takeOffice(ctx context.Context, s *zkstore.Session, e zksto
 	}
 	c.lg.Info("controller is in office", "epoch", e.Epoch, "brokers", len(snap.Brokers), "topics", len(snap.Topics), "partitions", len(snap.States))
 	if c.cfg.AutoLeaderRebalance {
-		c.rebalance.Reset(firstRebalance)
+		c.rebalance.Reset(min(firstRebalance, c.cfg.RebalanceInterval))
 	}
 	c.legacyReassignments(ctx)
 	c.legacyElections(ctx)

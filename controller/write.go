@@ -14,6 +14,7 @@ import (
 // there is no office any more.
 func (c *Controller) drain(ctx context.Context) bool {
 	o := c.office
+	start, elections := c.cfg.Now(), 0
 	for {
 		plan, ok := o.state.Next()
 		if !ok {
@@ -25,12 +26,15 @@ func (c *Controller) drain(ctx context.Context) bool {
 			return false
 		}
 		o.state.Apply(results)
-		c.logChanges(o)
+		elections += c.logChanges(o)
 		c.dispatch(o, o.state.Requests()) //nolint:contextcheck // a sender outlives the event that it is started by
 		if o.state.Deposed() {
 			c.fail(ctx, zkstore.ErrControllerMoved)
 			return false
 		}
+	}
+	if elections > 0 {
+		c.metrics.elections.Observe(millis(c.cfg.Now().Sub(start)))
 	}
 	c.retainSenders(o)
 	c.trimLegacy(ctx)
@@ -135,8 +139,8 @@ func isWrite(want, now metadata.LeaderAndISR) bool {
 		now.Recovery == want.Recovery && slices.Equal(now.ISR, want.ISR) && now.PartitionEpoch == want.PartitionEpoch+1
 }
 
-// logChanges writes the state change log.
-func (c *Controller) logChanges(o *office) {
+// logChanges writes the state change log and returns how many leaders changed.
+func (c *Controller) logChanges(o *office) (elections int) {
 	for _, ch := range o.state.Changes() {
 		lg := c.cfg.StateChange.With("controller", c.cfg.BrokerID, "epoch", o.election.Epoch,
 			"topic", ch.Partition.Topic, "partition", ch.Partition.Partition)
@@ -151,13 +155,14 @@ func (c *Controller) logChanges(o *office) {
 		lg.Info("changed partition", "from", from, "leader", ch.To.Leader, "leaderEpoch", ch.To.LeaderEpoch,
 			"isr", ch.To.ISR, "partitionEpoch", ch.To.PartitionEpoch, "recovering", ch.To.Recovery == metadata.Recovering)
 		if ch.From == nil || ch.From.Leader != ch.To.Leader {
-			c.metrics.elections.WithLabelValues().Inc()
+			elections++
 		}
 		if ch.Unclean {
-			c.metrics.unclean.WithLabelValues().Inc()
+			c.metrics.unclean.Inc()
 			c.lg.Warn("unclean leader election: records that only the former in-sync replicas had are lost",
 				"topic", ch.Partition.Topic, "partition", ch.Partition.Partition, "leader", ch.To.Leader,
 				"epoch", ch.To.LeaderEpoch, "formerISR", ch.From.ISR)
 		}
 	}
+	return elections
 }
