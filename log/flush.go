@@ -54,7 +54,7 @@ func (l *Log) flushRange(offset int64, active bool) error {
 		}
 		err := s.sync()
 		s.file.release() //nolint:errcheck // a reader's pin
-		if err != nil && !l.gone.Load() {
+		if err != nil && l.inService(s) {
 			return l.failed("flush", err)
 		}
 	}
@@ -64,6 +64,14 @@ func (l *Log) flushRange(offset int64, active bool) error {
 	l.env.metrics.flushed(l.env.now().Sub(start))
 	l.flushedTo(end, cuts)
 	return nil
+}
+
+// inService tells whether a segment is still part of the log: if not, it is no fault that its files are gone.
+func (l *Log) inService(s *segment) bool {
+	l.settle()
+	list := *l.segs.Load()
+	i := list.floor(s.base)
+	return !l.gone.Load() && i >= 0 && list[i] == s
 }
 
 // flushPlan returns the segments that hold what was not flushed, the log end, the number of truncations, and the bases of

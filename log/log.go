@@ -213,20 +213,10 @@ func (l *Log) ActiveProducers() []ProducerState {
 // AbortedTxns lists the aborted transactions that overlap the offsets [from, upTo), in the order of their markers.
 // Kafka: LocalLog.collectAbortedTransactions.
 func (l *Log) AbortedTxns(from, upTo int64) []AbortedTxn {
-	list := *l.segs.Load()
 	out := []AbortedTxn{}
-	for i := max(list.floor(from), 0); i < len(list); i++ {
-		found, done, err := list[i].txns.Collect(nil, from, upTo)
-		if err != nil {
-			l.failed("read aborted transactions", err) //nolint:errcheck // the dir is offline now; the next call says so
-			return out
-		}
-		for _, t := range found {
-			out = append(out, AbortedTxn{ProducerID: t.ProducerID, FirstOffset: t.FirstOffset})
-		}
-		if done {
-			break
-		}
+	entries, _ := l.AbortedTxnEntries(from, upTo) //nolint:errcheck // the dir is offline now; the next call says so
+	for _, t := range entries {
+		out = append(out, AbortedTxn{ProducerID: t.ProducerID, FirstOffset: t.FirstOffset})
 	}
 	return out
 }

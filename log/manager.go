@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -243,21 +244,26 @@ func (m *Manager) WriteHWCheckpoints(hws map[metadata.TopicPartition]int64) erro
 	return errs
 }
 
-// delete renames the directory of a log that nobody can find any more, and closes it.
+// delete renames the directory of a log that nobody can find any more, and closes it. It is marked as gone first, so that
+// who still uses it and does not find the files any more does not take that for a failed disk.
 func (l *Log) delete() error {
+	l.flushing.Lock()
+	defer l.flushing.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.usable(); err != nil {
 		return err
 	}
-	renamed := l.dir.path + "/" + deleteDirName(l.tp)
-	if err := l.env.fsys.Rename(l.mu.path, renamed); err != nil {
-		return l.failed("rename for deletion", err)
-	}
-	if err := l.env.fsys.SyncDir(l.dir.path); err != nil {
-		return l.failed("rename for deletion", err)
-	}
 	l.gone.Store(true)
+	renamed := filepath.Join(l.dir.path, deleteDirName(l.tp))
+	err := l.env.fsys.Rename(l.mu.path, renamed)
+	if err == nil {
+		err = l.env.fsys.SyncDir(l.dir.path)
+	}
+	if err != nil {
+		l.dir.fail(fmt.Errorf("delete %s: %w", l.tp, err))
+		return l.errorf(kerr.KafkaStorageError, "rename for deletion: %v", err)
+	}
 	l.mu.path = renamed
 	l.lg.Info("log was renamed and will be removed", "dir", renamed, "delay", l.cfg.Load().FileDeleteDelay)
 	l.env.removals.add(l.env.now().Add(l.cfg.Load().FileDeleteDelay), []string{renamed}, l.dir)

@@ -2,10 +2,22 @@ package log
 
 import (
 	"errors"
+	"io/fs"
+
+	"jackdaw/log/index"
 )
 
 // errClosedSegment tells that a segment went out of the list; the list must be loaded again.
 var errClosedSegment = errors.New("segment closed")
+
+// closedError makes errClosedSegment of an index that was closed, or removed, under a reader, who holds but the segment's
+// file.
+func closedError(err error) error {
+	if errors.Is(err, index.ErrClosed) || errors.Is(err, fs.ErrNotExist) {
+		return errClosedSegment
+	}
+	return err
+}
 
 // find returns where the first batch begins that has a record at or above offset, among the first end bytes of the
 // segment. When there is none, pos is end and found is false. The header of the batch, if one was read, is given to seen.
@@ -13,7 +25,7 @@ var errClosedSegment = errors.New("segment closed")
 func (s *segment) find(offset, end int64, sc *scratch) (pos int64, found bool, err error) {
 	e, err := s.offsets.Lookup(offset, sc.buf[:])
 	if err != nil {
-		return 0, false, err
+		return 0, false, closedError(err)
 	}
 	from := int64(e.Pos)
 	if from >= end {
@@ -39,7 +51,7 @@ func (s *segment) cut(pos, limit, end int64, sc *scratch) (cut, first int64, err
 	if limit-pos > scratchSize {
 		e, err := s.offsets.LookupPos(limit, sc.buf[:])
 		if err != nil {
-			return 0, 0, err
+			return 0, 0, closedError(err)
 		}
 		from = max(from, int64(e.Pos))
 	}

@@ -3,6 +3,9 @@ package log
 import (
 	"errors"
 	"io"
+	"io/fs"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"jackdaw/internal/vfs"
 	"jackdaw/log/index"
@@ -59,19 +62,27 @@ func (i SegmentInfo) ReadAt(p []byte, pos int64) (int, error) {
 
 // AbortedTxnEntries returns the aborted transactions that overlap [from, upTo), with all that the index knows.
 func (l *Log) AbortedTxnEntries(from, upTo int64) ([]index.AbortedTxn, error) {
-	list := *l.segs.Load()
-	var out []index.AbortedTxn
-	for i := max(list.floor(from), 0); i < len(list); i++ {
-		var done bool
-		var err error
-		if out, done, err = list[i].txns.Collect(out, from, upTo); err != nil {
+	for range maxRetries {
+		out, err := collectAborted(*l.segs.Load(), from, upTo)
+		if err == nil {
+			return out, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
 			return nil, l.failed("read aborted transactions", err)
 		}
-		if done {
+		l.settle() // the segment was deleted under us
+	}
+	return nil, l.errorf(kerr.KafkaStorageError, "segments keep changing")
+}
+
+func collectAborted(list segments, from, upTo int64) (out []index.AbortedTxn, err error) {
+	for i := max(list.floor(from), 0); i < len(list); i++ {
+		var done bool
+		if out, done, err = list[i].txns.Collect(out, from, upTo); err != nil || done {
 			break
 		}
 	}
-	return out, nil
+	return out, err
 }
 
 // ProducerEnd is the last thing the log knows of an active producer.

@@ -88,17 +88,27 @@ func (s *segment) createIndexes(cfg *Config) (err error) {
 
 func (s *segment) path(suffix string) string { return segmentPath(s.dir, s.base, suffix) + s.ext }
 
-// rename changes the extension of all files.
+// rename changes the extension of all files, durably.
 func (s *segment) rename(ext string) error {
+	if err := s.changeExt(ext); err != nil {
+		return err
+	}
+	return s.fsys.SyncDir(s.dir)
+}
+
+// changeExt changes the extension of all files.
+func (s *segment) changeExt(ext string) error {
 	old := s.ext
 	from := s.path(logSuffix)
 	s.ext = ext
-	err := s.fsys.Rename(from, s.path(logSuffix))
-	err = errors.Join(err, s.offsets.Rename(s.path(indexSuffix)), s.times.Rename(s.path(timeSuffix)), s.txns.Rename(s.path(txnSuffix)))
+	err := errors.Join(
+		s.offsets.Rename(s.path(indexSuffix)), s.times.Rename(s.path(timeSuffix)), s.txns.Rename(s.path(txnSuffix)),
+		s.fsys.Rename(from, s.path(logSuffix)),
+	)
 	if err != nil {
 		return fmt.Errorf("rename %s from %q to %q: %w", s, old, ext, err)
 	}
-	return s.fsys.SyncDir(s.dir)
+	return nil
 }
 
 func (s *segment) noTimestamps() {
@@ -215,18 +225,12 @@ func (s *segment) files() []string {
 // markDeleted renames the files of a segment. It stays open, for readers and until it is out of the list. It returns the
 // paths to remove later. Kafka: LogSegment.changeFileSuffixes.
 func (s *segment) markDeleted() (paths []string, err error) {
-	for _, p := range s.files() {
-		exists, err := vfs.Exists(s.fsys, p)
-		if err != nil {
-			return paths, err
-		}
-		if !exists {
-			continue
-		}
-		if err := s.fsys.Rename(p, p+deletedSuffix); err != nil {
-			return paths, err
-		}
-		paths = append(paths, p+deletedSuffix)
+	if err := s.changeExt(deletedSuffix); err != nil {
+		return nil, err
+	}
+	paths = []string{s.path(logSuffix), s.path(indexSuffix), s.path(timeSuffix)}
+	if s.txns.Exists() {
+		paths = append(paths, s.path(txnSuffix))
 	}
 	return paths, nil
 }

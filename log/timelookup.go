@@ -68,7 +68,7 @@ func (l *Log) searchTime(s *segment, ts, upTo int64, sc *scratch) (TimestampOffs
 	start, size := l.start.Load(), s.size.Load()
 	entry, err := s.times.Lookup(ts-1, sc.buf[:])
 	if err != nil {
-		return TimestampOffset{}, false, err
+		return TimestampOffset{}, false, closedError(err)
 	}
 	pos, _, err := s.find(max(entry.Offset, start), size, sc)
 	if err != nil {

@@ -16,6 +16,9 @@ const tailEntries = 128
 // ErrFull tells that an index has no room; the segment must be rolled. Kafka: AbstractIndex.isFull.
 var ErrFull = errors.New("index is full")
 
+// ErrClosed tells that an index was closed: its segment is not in service any more.
+var ErrClosed = errors.New("index is closed")
+
 // CorruptError tells that an index file contradicts itself or its segment, and must be rebuilt.
 // Kafka: CorruptIndexException.
 type CorruptError struct {
@@ -86,9 +89,9 @@ func (t *table) fileLocked() (vfs.File, error) {
 		return t.mu.f, nil
 	}
 	if t.mu.closed {
-		return nil, fmt.Errorf("index %s: closed", t.mu.path)
+		return nil, fmt.Errorf("%s: %w", t.mu.path, ErrClosed)
 	}
-	f, err := t.fsys.OpenFile(t.mu.path, vfs.Write|vfs.Create)
+	f, err := t.fsys.OpenFile(t.mu.path, vfs.Write)
 	if err != nil {
 		return nil, err
 	}
