@@ -118,10 +118,11 @@ func (s *Session) GenerateBrokerID(ctx context.Context, reservedMax int32) (meta
 // RegisterBroker creates the ephemeral registration of a broker and returns its czxid, the broker epoch. It fails with
 // *DuplicateBrokerError when another process has the id.
 //
-// A registration of an earlier session of this client is replaced. One that has the same endpoints but another owner is
-// most likely what this broker left before a crash, since nobody else can listen there: RegisterBroker waits for that
-// session to end, for the session timeout and a little more.
-// Kafka: KafkaZkClient.registerBroker, CheckedEphemeral; KAFKA-7165. Differs from Kafka: a JVM broker does not wait.
+// The caller listens on the endpoints already. A registration of an earlier session of this client is replaced. One that
+// has the same endpoints but another owner is what this broker left before a crash. If the endpoints lead to this machine,
+// nobody else can listen there, so it is replaced, too, and counts as this client's own from then on; otherwise
+// RegisterBroker waits for that session to end, for the session timeout and a little more.
+// Kafka: KafkaZkClient.registerBroker, CheckedEphemeral; KAFKA-7165. Differs from Kafka: a JVM broker fails at once.
 func (s *Session) RegisterBroker(ctx context.Context, info znode.BrokerInfo) (epoch int64, err error) {
 	path, data := znode.BrokerPath(info.ID), info.Encode()
 	deadline := time.Now().Add(s.link.timeout() + 2*time.Second)
@@ -154,15 +155,16 @@ func (s *Session) takeOver(ctx context.Context, info znode.BrokerInfo, data []by
 		return st.CZxid, true, err
 	case s.c.isFormer(st.EphemeralOwner):
 		s.lg.Info("own registration of an earlier session replaced", "path", path, "owner", fmt.Sprintf("0x%x", st.EphemeralOwner))
-		if err := s.Delete(ctx, path, st.Version); err != nil && !errors.Is(err, ErrNoNode) && !errors.Is(err, ErrBadVersion) {
-			return 0, false, err
-		}
-		return 0, false, nil
+		return 0, false, s.deleteOwned(ctx, path, st)
 	}
 	wait := time.Until(deadline)
 	before, err := znode.DecodeBroker(info.ID, old)
 	if err != nil || wait <= 0 || !slices.Equal(before.Endpoints, info.Endpoints) {
 		return 0, false, &DuplicateBrokerError{ID: info.ID, Owner: st.EphemeralOwner}
+	}
+	if s.servedHere(ctx, info.Endpoints) {
+		s.c.addFormer(st.EphemeralOwner)
+		return 0, false, nil
 	}
 	s.lg.Info("waiting for the registration of an earlier run of this broker to expire", "path", path, "at_most", wait.Round(time.Millisecond))
 	wctx, cancel := context.WithTimeout(ctx, wait)

@@ -97,6 +97,8 @@ type Client struct {
 		sync.Mutex
 		group   *run.Group
 		session *Session
+		// changed is closed when session or closed changes, and replaced.
+		changed chan struct{}
 		// former are the ids of this client's sessions that are over, whose ephemeral nodes may still be there.
 		former map[int64]struct{}
 		// dialErr is why the last connection failed.
@@ -109,7 +111,7 @@ type Client struct {
 func NewClient(cfg Config) *Client {
 	cfg = cfg.withDefaults()
 	c := &Client{cfg: cfg, lg: cfg.Logger.With("component", "zookeeper"), met: newMetrics(cfg.Metrics)}
-	c.mu.former = map[int64]struct{}{}
+	c.mu.former, c.mu.changed = map[int64]struct{}{}, make(chan struct{})
 	return c
 }
 
@@ -178,6 +180,7 @@ func (c *Client) unreachable() error {
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.mu.closed = true
+	c.changedLocked()
 	g := c.mu.group
 	c.mu.Unlock()
 	if g != nil {
@@ -191,6 +194,30 @@ func (c *Client) Session() *Session {
 	defer c.mu.Unlock()
 	return c.mu.session
 }
+
+// WaitSession returns the current session, or the next one when there is none: it has been established, but its hooks may
+// not have run yet. It fails when ctx ends or the client is closed.
+func (c *Client) WaitSession(ctx context.Context) (*Session, error) {
+	for {
+		c.mu.Lock()
+		s, ch, closed := c.mu.session, c.mu.changed, c.mu.closed
+		c.mu.Unlock()
+		if s != nil {
+			return s, nil
+		}
+		if closed {
+			return nil, errClosed
+		}
+		select {
+		case <-ch:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// errClosed ends what waits for a client that is closed.
+var errClosed = errors.New("zookeeper client: closed")
 
 // outcome is the result of the first session's start.
 type outcome struct {
@@ -217,7 +244,7 @@ func (o *outcome) set(err error) {
 func (c *Client) keep(ctx context.Context, first *outcome) error {
 	closing := run.New(context.WithoutCancel(ctx), c.lg)
 	defer func() { _ = closing.Wait() }()
-	defer first.set(errors.New("zookeeper client: closed"))
+	defer first.set(errClosed)
 	for isFirst, failures := true, 0; ctx.Err() == nil; {
 		s, err := c.open(ctx, closing)
 		if err != nil {
@@ -292,6 +319,20 @@ func (c *Client) setSession(s *Session) {
 		c.mu.former[old.ID()] = struct{}{}
 	}
 	c.mu.session = s
+	c.changedLocked()
+}
+
+// changedLocked wakes WaitSession.
+func (c *Client) changedLocked() {
+	close(c.mu.changed)
+	c.mu.changed = make(chan struct{})
+}
+
+// addFormer makes the session of an earlier run of this process count as this client's own.
+func (c *Client) addFormer(id int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.former[id] = struct{}{}
 }
 
 // isFormer reports whether a session id belongs to an earlier session of this client.

@@ -474,3 +474,24 @@ func TestClient_LaterHookFails_SessionGivenUpForAnother(t *testing.T) {
 	expect(t, rec.ch, "expire")
 	expect(t, rec.ch, "start 3")
 }
+
+func TestClient_WaitSession_NextOneAndClose(t *testing.T) {
+	p := newProxy(t, embedded(t))
+	c, s := client(t, env{addr: p.addr()}.short())
+	if got, err := c.WaitSession(t.Context()); err != nil || got != s {
+		t.Errorf("%v %v", got, err)
+	}
+	p.close()
+	<-s.Done()
+	for c.Session() == s { // told a moment later
+		_ = s.EnsureFeature(t.Context())
+	}
+	p.open()
+	if got, err := c.WaitSession(t.Context()); err != nil || got == s {
+		t.Errorf("%v %v", got, err)
+	}
+	c.Close()
+	if _, err := c.WaitSession(t.Context()); err == nil {
+		t.Error("a closed client gave a session")
+	}
+}

@@ -107,15 +107,43 @@ func TestSession_RegisterBroker_IDTaken_ClearError(t *testing.T) {
 	})
 }
 
-func TestSession_RegisterBroker_LeftByKilledProcess_WaitsForExpiry(t *testing.T) {
+func TestSession_RegisterBroker_LeftByKilledProcess_ReplacedAtOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, e env) {
+		ctx := t.Context()
+		p := newProxy(t, e.addr)
+		_, killed := prepared(t, e.through(p).config())
+		first, err := killed.RegisterBroker(ctx, broker(1, 9092))
+		must(t, err)
+		_, won, _, err := killed.ElectController(ctx, 1)
+		if err != nil || !won {
+			t.Fatal(won, err)
+		}
+		stop := p.orphan() // as after kill -9, when nobody closes the session, and long before it expires
+		defer stop()
+		_, s := client(t, e.config())
+		second, err := s.RegisterBroker(ctx, broker(1, 9092))
+		if err != nil || second <= first {
+			t.Errorf("epoch %d after %d, %v", second, first, err)
+		}
+		// What the killed process was, its successor may become.
+		el, won, _, err := s.ElectController(ctx, 1)
+		if err != nil || !won || el.Epoch != 2 {
+			t.Errorf("%+v %v %v", el, won, err)
+		}
+	})
+}
+
+func TestSession_RegisterBroker_LeftElsewhere_WaitsForExpiry(t *testing.T) {
+	onBoth(t, func(t *testing.T, e env) {
+		far := broker(1, 9092)
+		far.Endpoints[0].Host = "192.0.2.1" // of no machine
 		p := newProxy(t, e.addr)
 		_, killed := prepared(t, e.through(p).short())
-		first, err := killed.RegisterBroker(t.Context(), broker(1, 9092))
+		first, err := killed.RegisterBroker(t.Context(), far)
 		must(t, err)
-		p.close() // as after kill -9: nobody closes the session
+		p.close()
 		_, s := client(t, e.short())
-		second, err := s.RegisterBroker(t.Context(), broker(1, 9092))
+		second, err := s.RegisterBroker(t.Context(), far)
 		if err != nil || second <= first {
 			t.Errorf("epoch %d after %d, %v", second, first, err)
 		}
