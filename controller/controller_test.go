@@ -521,7 +521,10 @@ func TestAutoRebalance_PreferredLeaderBackInSync_LeadsAgain(t *testing.T) {
 func TestControllerNodeDeleted_NewTerm(t *testing.T) {
 	c := newCluster(t, 1, 2)
 	must(t, c.admin.Delete(t.Context(), znode.ControllerPath, zkstore.AnyVersion))
-	c.await("a second term", func() bool { return c.nodes[1].controller.Epoch() == 2 || c.nodes[2].controller.Epoch() == 2 })
+	c.await("a second term", func() bool {
+		a, b := c.nodes[1].controller, c.nodes[2].controller
+		return a.Active() != b.Active() && (a.Active() && a.Epoch() == 2 || b.Active() && b.Epoch() == 2)
+	})
 	c.create("a", ids(1, 2))
 	if li, _ := c.state("a", 0); li.ControllerEpoch != 2 {
 		t.Errorf("state %+v, want controller epoch 2", li)
@@ -547,4 +550,42 @@ func TestIsrChangeNotification_MetadataFollows(t *testing.T) {
 		r := c.alter("a", 0, 1, 2)
 		return r.ErrorCode == 0 && r.Topics[0].Partitions[0].ErrorCode == 0
 	})
+}
+
+// A controller that does not know yet that it was replaced creates nothing.
+func TestCreateTopics_Deposed_NothingWritten(t *testing.T) {
+	c := newCluster(t, 1)
+	_, err := c.admin.Set(t.Context(), znode.ControllerEpochPath, znode.EncodeControllerEpoch(7), zkstore.AnyVersion)
+	must(t, err)
+	r := c.leader().CreateTopics(t.Context(), []controller.NewTopic{{Name: "a", NumPartitions: 1, RF: 1}}, false)
+	if !errors.Is(r[0].Err, kerr.NotController) {
+		t.Errorf("got %v", r[0].Err)
+	}
+	names, err := c.admin.Topics(t.Context())
+	must(t, err)
+	if len(names) != 0 {
+		t.Errorf("topics %v", names)
+	}
+}
+
+func TestCreateTopics_ConfigLeftOver_Replaced(t *testing.T) {
+	c := newCluster(t, 1)
+	_, err := c.admin.Create(t.Context(), znode.TopicConfigPath("a"), znode.EncodeConfig(map[string]string{"retention.ms": "1"}), zkstore.Persistent)
+	must(t, err)
+	r := c.leader().CreateTopics(t.Context(), []controller.NewTopic{{Name: "a", NumPartitions: 1, RF: 1, Configs: map[string]string{"segment.ms": "2"}}}, false)
+	must(t, r[0].Err)
+	if r[0].ID != c.assignment("a").TopicID {
+		t.Errorf("topic id %v, in ZooKeeper %v", r[0].ID, c.assignment("a").TopicID)
+	}
+	configs, err := c.admin.TopicConfigs(t.Context(), []string{"a"})
+	must(t, err)
+	if len(configs["a"]) != 1 || configs["a"]["segment.ms"] != "2" {
+		t.Errorf("configs %v", configs["a"])
+	}
+	// Written by somebody else, and not seen by the controller yet or seen: it exists in any case.
+	must(t, c.admin.CreateTopic(t.Context(), "b", znode.TopicAssignment{Partitions: map[int32][]metadata.BrokerID{0: ids(1)}}, nil))
+	r = c.leader().CreateTopics(t.Context(), []controller.NewTopic{{Name: "b", NumPartitions: 1, RF: 1}}, false)
+	if !errors.Is(r[0].Err, kerr.TopicAlreadyExists) || !r[0].ID.IsZero() {
+		t.Errorf("got %+v", r[0])
+	}
 }

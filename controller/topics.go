@@ -13,6 +13,7 @@ import (
 	"jackdaw/controller/state"
 	"jackdaw/metadata"
 	"jackdaw/zkstore"
+	"jackdaw/zkstore/znode"
 )
 
 // CreateTopics validates topics and, unless validateOnly, creates them: their znodes are written and their first leaders
@@ -67,7 +68,7 @@ func (c *Controller) createTopics(ctx context.Context, o *office, topics []NewTo
 		times[t.Name]++
 	}
 	p := &planner{c: c, o: o, loads: o.state.Loads(), names: o.state.TopicNames()}
-	var created []string
+	var todo []creation
 	for i, t := range topics {
 		r := &out[i]
 		r.Name = t.Name
@@ -81,17 +82,19 @@ func (c *Controller) createTopics(ctx context.Context, o *office, topics []NewTo
 			continue
 		}
 		r.NumPartitions, r.RF = int32(len(assignment)), int32(len(assignment[0]))
-		if validateOnly {
-			continue
+		if !validateOnly {
+			todo = append(todo, c.newCreation(r, t, assignment))
 		}
-		if r.ID, r.Err = c.createTopic(ctx, o, t, assignment); r.Err != nil {
-			if fatal(r.Err) {
-				c.fail(ctx, r.Err)
-				return kerr.NotController
-			}
-			continue
+	}
+	if err := o.writeTopics(ctx, todo); err != nil {
+		c.fail(ctx, err)
+		return kerr.NotController
+	}
+	var created []string
+	for _, t := range todo {
+		if t.result.Err == nil {
+			created = append(created, t.result.Name)
 		}
-		created = append(created, t.Name)
 	}
 	if len(created) == 0 {
 		return nil
@@ -99,32 +102,77 @@ func (c *Controller) createTopics(ctx context.Context, o *office, topics []NewTo
 	return c.adoptTopics(ctx, o, created)
 }
 
+// creation is a topic that is being written.
+type creation struct {
+	result       *CreateResult
+	node, config []byte
+}
+
+func (c *Controller) newCreation(r *CreateResult, t NewTopic, assignment map[int32][]metadata.BrokerID) creation {
+	if c.ibp.TopicIDs() {
+		r.ID = newTopicID()
+	}
+	node := znode.TopicAssignment{TopicID: r.ID, Partitions: assignment}
+	return creation{result: r, node: node.Encode(), config: znode.EncodeConfig(t.Configs)}
+}
+
+// writeTopics writes the nodes of topics, many at a time, and puts into each result whether it was done.
+//
+// Differs from Kafka: the configuration and the topic are one transaction, with the check of the controller epoch; Kafka writes
+// them one after the other and without it, so that a deposed controller may still create a topic and refuse it to the client.
+func (o *office) writeTopics(ctx context.Context, todo []creation) error {
+	leftover, err := o.tryWrite(ctx, todo, func(t creation) zkstore.Op {
+		return zkstore.CreateOp(znode.TopicConfigPath(t.result.Name), t.config, zkstore.Persistent)
+	})
+	if err != nil || len(leftover) == 0 {
+		return err
+	}
+	// The configuration is there already, from a creation or deletion that was cut off, or the topic is.
+	_, err = o.tryWrite(ctx, leftover, func(t creation) zkstore.Op {
+		return zkstore.SetOp(znode.TopicConfigPath(t.result.Name), t.config, zkstore.AnyVersion)
+	})
+	return err
+}
+
+// tryWrite writes topics with the given operation for their configuration. It returns those for which that failed.
+func (o *office) tryWrite(ctx context.Context, todo []creation, config func(t creation) zkstore.Op) (leftover []creation, err error) {
+	groups := make([][]zkstore.Op, len(todo))
+	for i, t := range todo {
+		groups[i] = []zkstore.Op{config(t), zkstore.CreateOp(znode.TopicPath(t.result.Name), t.node, zkstore.Persistent)}
+	}
+	results, err := o.writer.DoMany(ctx, groups)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range results {
+		t := todo[i]
+		switch {
+		case r.Err == nil:
+		case len(r.Ops) == 2 && errors.Is(r.Ops[0].Err, zkstore.ErrNodeExists):
+			leftover = append(leftover, t)
+		case errors.Is(r.Err, zkstore.ErrNodeExists):
+			t.result.Err = existsError(t.result.Name)
+		case errors.Is(r.Err, zkstore.ErrTooLarge):
+			t.result.Err = tooLarge(int(t.result.NumPartitions))
+		default:
+			return nil, r.Err
+		}
+		if t.result.Err != nil {
+			t.result.ID = metadata.TopicID{}
+		}
+	}
+	return leftover, nil
+}
+
+// tooLarge is the answer when a topic node would exceed what ZooKeeper takes.
+func tooLarge(partitions int) error {
+	return state.Errorf(kerr.InvalidPartitions, "The assignment of %d partitions is larger than a node of ZooKeeper may be.", partitions)
+}
+
 // fatal reports whether an error ends the term rather than one request.
 func fatal(err error) bool {
 	var ke *kerr.Error
 	return !errors.As(err, &ke)
-}
-
-// createTopic writes the nodes of one topic.
-func (c *Controller) createTopic(ctx context.Context, o *office, t NewTopic, assignment map[int32][]metadata.BrokerID) (metadata.TopicID, error) {
-	var id metadata.TopicID
-	if c.ibp.TopicIDs() {
-		id = newTopicID()
-	}
-	ps := make(map[int32]state.Assignment, len(assignment))
-	for n, replicas := range assignment {
-		ps[n] = state.Assignment{Replicas: replicas}
-	}
-	err := o.session.CreateTopic(ctx, t.Name, nodeOf(id, ps), t.Configs)
-	switch {
-	case errors.Is(err, zkstore.ErrNodeExists):
-		return id, existsError(t.Name)
-	case errors.Is(err, zkstore.ErrTooLarge):
-		return id, state.Errorf(kerr.InvalidPartitions, "The assignment of %d partitions is larger than a node of ZooKeeper may be.", len(assignment))
-	case err != nil:
-		return id, err
-	}
-	return id, nil
 }
 
 // adoptTopics takes over topics that were just created without waiting for the watch, which will find nothing new.
@@ -346,7 +394,7 @@ func (c *Controller) addPartitions(ctx context.Context, o *office, topic string,
 	}
 	_, err := o.writer.SetTopicAssignment(ctx, topic, nodeOf(snap.ID, snap.Partitions), zkstore.AnyVersion)
 	if errors.Is(err, zkstore.ErrTooLarge) {
-		return state.Errorf(kerr.InvalidPartitions, "The assignment of %d partitions is larger than a node of ZooKeeper may be.", len(snap.Partitions))
+		return tooLarge(len(snap.Partitions))
 	}
 	if err != nil {
 		return err
