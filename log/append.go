@@ -32,7 +32,7 @@ func (l *Log) AppendAsLeader(records []byte, e metadata.LeaderEpoch, o AppendOpt
 		return AppendInfo{RecordErrors: recordErrors(err)}, err
 	}
 	info, err := l.appendPrepared(buf, cfg, e, o.Origin)
-	if err != nil || info.Duplicate {
+	if err != nil || info.Duplicate || o.DeferFlush {
 		return info, err
 	}
 	return info, l.flushIfDue(cfg)
@@ -74,7 +74,7 @@ func assign(buf []byte, first int64, epoch int32, stamp int64) (a set, n int64) 
 		b, rest, _ = record.Next(rest) // prepare has split it before
 		b.SetBaseOffset(next)
 		b.SetLeaderEpoch(epoch)
-		if stamp != record.NoTimestamp && !b.IsControl() {
+		if stamp != record.NoTimestamp {
 			b.SetLogAppendTime(stamp)
 		}
 		next = b.NextOffset()

@@ -12,6 +12,9 @@ import (
 // next one. Kafka: UnifiedLog.flush.
 func (l *Log) Flush() error { return l.flushTo(l.end.Load()) }
 
+// FlushIfDue makes durable what was appended with DeferFlush, if flush.messages asks for it.
+func (l *Log) FlushIfDue() error { return l.flushIfDue(l.cfg.Load()) }
+
 // flushIfDue flushes when flush.messages asks for it. With flush.messages=1 this is group commit: producers wait for the
 // lock, the first of them syncs for all that had appended by then, and the others find their records durable.
 func (l *Log) flushIfDue(cfg *Config) error {

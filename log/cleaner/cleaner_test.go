@@ -188,7 +188,7 @@ func (f *fixture) workload(rng *rand.Rand, batches int) error {
 }
 
 func TestCleaner_RandomWorkload_LatestValuesStay(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(10) {
 		f := mustOpen(t, vfs.NewMem(nil))
 		rng := rand.New(rand.NewPCG(seed, 1))
 		for round := range 3 {
