@@ -115,15 +115,6 @@ func (b *Broker) checkResourceID(name string, emptyAllowed bool) error {
 	}
 }
 
-// describeLoggers shows the one level that all loggers have.
-func (b *Broker) describeLoggers(only []string) []config.Entry {
-	if len(only) > 0 && only[0] != "root" {
-		return nil
-	}
-	level := b.cfg.Admin.LogLevel
-	return []config.Entry{{Name: "root", Value: &level, Source: 6, Type: config.String}}
-}
-
 func describedConfig(req *kmsg.DescribeConfigsRequest, e *config.Entry) kmsg.DescribeConfigsResponseResourceConfig {
 	out := kmsg.NewDescribeConfigsResponseResourceConfig()
 	out.Name, out.Value, out.ReadOnly, out.IsSensitive = e.Name, e.Value, e.ReadOnly, e.Sensitive

@@ -36,6 +36,7 @@ type Broker struct {
 	// said carries the lines that scripts wait for, word for word Kafka's.
 	said     *slog.Logger
 	registry *prometheus.Registry
+	levels   LogLevels
 
 	// id and clusterID are known once ZooKeeper and the data directories have been asked, and fixed from then on.
 	id        metadata.BrokerID
@@ -46,7 +47,9 @@ type Broker struct {
 	brokerEpoch atomic.Int64
 	// booted is set when the logs are loaded: from then on each new ZooKeeper session registers the broker again.
 	booted atomic.Bool
-	ready  atomic.Bool
+	// serving tells whether clients can use the broker now; ready is closed when they first can.
+	serving atomic.Bool
+	ready   chan struct{}
 
 	parts        *run.Group
 	zkServer     *zkserver.Server // nil unless zookeeper.connect=embedded
@@ -77,10 +80,19 @@ func New(loaded *config.Loaded, logger *slog.Logger) *Broker {
 		stateChange: logger.With("logger", "state.change.logger"),
 		said:        logger.With("component", "kafka.server.KafkaServer"),
 		registry:    metrics.NewRegistry(),
+		levels:      fixedLevel(loaded.Broker().Admin.LogLevel),
 		cache:       newMetadataCache(),
+		ready:       make(chan struct{}),
 	}
 	b.brokerEpoch.Store(-1)
 	b.producerIDs = &producerIDs{allocate: b.allocateProducerIDs}
+	return b
+}
+
+// WithLogLevels gives the broker the levels of its logger, to show and to change; it comes before Run. Without them the
+// level stays what jackdaw.log.level says.
+func (b *Broker) WithLogLevels(levels LogLevels) *Broker {
+	b.levels = levels
 	return b
 }
 
@@ -97,13 +109,24 @@ func (b *Broker) Run(ctx context.Context) error {
 		b.said.Info(fmt.Sprintf("[KafkaServer id=%d] started", b.id))
 		err = b.serve(ctx, parts)
 	}
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		err = nil // stopped while it was starting
+	}
 	return errors.Join(err, b.stop(parts))
 }
 
+// Ready is closed when clients can use the broker.
+func (b *Broker) Ready() <-chan struct{} { return b.ready }
+
+// Endpoints returns the addresses that clients are told, with the real port where port 0 was configured. It is valid
+// once Ready is closed. The slice must not be changed.
+func (b *Broker) Endpoints() []metadata.Endpoint { return b.advertised }
+
 // serve waits for the end: the caller's, or a part that failed.
 func (b *Broker) serve(ctx context.Context, parts *run.Group) error {
-	b.ready.Store(true)
-	defer b.ready.Store(false)
+	b.serving.Store(true)
+	defer b.serving.Store(false)
+	close(b.ready)
 	select {
 	case <-ctx.Done():
 		b.log.Info("shutting down", "reason", context.Cause(ctx))

@@ -35,6 +35,7 @@ func (b *Broker) start(ctx context.Context, parts *run.Group) error {
 	}
 	b.openCores()
 	b.runParts(parts)
+	b.followConfig(ctx)
 	if err := b.registerFirst(ctx); err != nil {
 		return err
 	}

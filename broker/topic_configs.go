@@ -24,16 +24,20 @@ type topicConfigs struct {
 	// broker has the defaults of topics: server.properties under what ZooKeeper says about this broker and all brokers.
 	broker atomic.Pointer[config.Broker]
 	log    *slog.Logger
-	// changed is told of a topic whose settings are new; set before the first session is followed.
-	changed func(topic string)
-	mu      struct {
+	// changed is told of a topic whose settings are new, brokerChanged of new defaults; set before the first session is
+	// followed.
+	changed       func(ctx context.Context, topic string)
+	brokerChanged func(ctx context.Context, was, now *config.Broker)
+	mu            struct {
 		sync.RWMutex
 		overrides map[string]map[string]string
 	}
 }
 
 func newTopicConfigs(id metadata.BrokerID, loaded *config.Loaded, lg *slog.Logger) *topicConfigs {
-	t := &topicConfigs{id: id, loaded: loaded, log: lg, changed: func(string) {}}
+	t := &topicConfigs{id: id, loaded: loaded, log: lg}
+	t.changed = func(context.Context, string) {}
+	t.brokerChanged = func(context.Context, *config.Broker, *config.Broker) {}
 	t.broker.Store(loaded.Broker())
 	t.mu.overrides = map[string]map[string]string{}
 	return t
@@ -52,7 +56,7 @@ func (t *topicConfigs) Load(ctx context.Context, session *zkstore.Session) error
 		return err
 	}
 	for name, overrides := range all {
-		t.set(name, overrides)
+		t.set(ctx, name, overrides)
 	}
 	return nil
 }
@@ -68,7 +72,8 @@ func (t *topicConfigs) loadDefaults(ctx context.Context, session *zkstore.Sessio
 		t.log.Error("dynamic broker config in zookeeper cannot be used", "err", err)
 		return nil
 	}
-	t.broker.Store(broker)
+	was := t.broker.Swap(broker)
+	t.brokerChanged(ctx, was, broker)
 	return nil
 }
 
@@ -103,7 +108,7 @@ func (t *topicConfigs) reloadDefaults(ctx context.Context, session *zkstore.Sess
 	names := slices.Collect(maps.Keys(t.mu.overrides))
 	t.mu.RUnlock()
 	for _, name := range names {
-		t.changed(name)
+		t.changed(ctx, name)
 	}
 }
 
@@ -136,17 +141,17 @@ func (t *topicConfigs) read(ctx context.Context, session *zkstore.Session, names
 		return
 	}
 	for name, overrides := range found {
-		t.set(name, overrides)
+		t.set(ctx, name, overrides)
 	}
 }
 
-func (t *topicConfigs) set(name string, overrides map[string]string) {
+func (t *topicConfigs) set(ctx context.Context, name string, overrides map[string]string) {
 	t.mu.Lock()
 	same := maps.Equal(t.mu.overrides[name], overrides)
 	t.mu.overrides[name] = overrides
 	t.mu.Unlock()
 	if !same {
-		t.changed(name)
+		t.changed(ctx, name)
 	}
 }
 

@@ -31,13 +31,14 @@ func (b *Broker) openLogs(ctx context.Context) error {
 	if err := b.topics.Load(ctx, b.zk.Session()); err != nil {
 		return fmt.Errorf("read topic configs: %w", err)
 	}
+	settings := b.topics.broker.Load()
 	b.logs = log.NewManager(log.Options{
 		FS:                         b.fs,
 		Dirs:                       b.cfg.Log.Dirs,
 		Config:                     b.topics.Log,
 		BrokerID:                   int32(b.id),
 		ClusterID:                  b.clusterID,
-		RecoveryThreads:            b.cfg.Log.RecoveryThreads,
+		RecoveryThreads:            settings.Log.RecoveryThreads,
 		Logger:                     b.log,
 		Metrics:                    b.registry,
 		RetentionInterval:          b.cfg.Log.RetentionInterval,
@@ -53,7 +54,7 @@ func (b *Broker) openLogs(ctx context.Context) error {
 		return err
 	}
 	b.logsOpen = true
-	b.topics.changed = b.logs.UpdateConfig
+	b.topics.changed = func(_ context.Context, topic string) { b.logs.UpdateConfig(topic) }
 	return nil
 }
 
@@ -88,7 +89,7 @@ func (b *Broker) openNetwork(ctx context.Context) error {
 		return err
 	}
 	if b.cfg.Admin.Listen != "" {
-		b.admin, err = openAdminServer(ctx, b.cfg.Admin.Listen, b.registry, b.ready.Load)
+		b.admin, err = openAdminServer(ctx, b.cfg.Admin.Listen, b.registry, b.serving.Load)
 	}
 	return err
 }

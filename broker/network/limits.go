@@ -9,13 +9,12 @@ import (
 
 // limits counts connections, by listener and by address. Kafka: ConnectionQuotas.
 type limits struct {
-	maxTotal int
-	maxPerIP int
-	// overrides of maxPerIP; set before the first connection.
-	overrides map[netip.Addr]int
-
 	mu struct {
 		sync.Mutex
+		maxTotal   int
+		maxPerIP   int
+		maxOf      map[string]int     // by listener
+		overrides  map[netip.Addr]int // of maxPerIP
 		total      int
 		byListener map[*listener]int
 		byIP       map[netip.Addr]int
@@ -25,29 +24,51 @@ type limits struct {
 }
 
 func newLimits(o *Options) *limits {
-	l := &limits{maxTotal: o.MaxConns, maxPerIP: o.MaxConnsPerIP, overrides: make(map[netip.Addr]int)}
+	l := &limits{}
+	l.mu.maxTotal, l.mu.maxPerIP = o.MaxConns, o.MaxConnsPerIP
+	l.mu.maxOf = make(map[string]int)
+	for _, li := range o.Listeners {
+		l.mu.maxOf[li.Name] = li.MaxConns
+	}
 	l.mu.byListener = make(map[*listener]int)
 	l.mu.byIP = make(map[netip.Addr]int)
 	l.mu.freed = make(chan struct{})
 	return l
 }
 
-// resolve reads the overrides, whose keys are addresses or host names.
-func (l *limits) resolve(ctx context.Context, overrides map[string]int) error {
+// set replaces all bounds. Connections that there are stay, also those that are too many now.
+func (l *limits) set(ctx context.Context, n Limits) error {
+	overrides, err := resolve(ctx, n.MaxConnsPerIPOverrides)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.maxTotal, l.mu.maxPerIP, l.mu.overrides = n.MaxConns, n.MaxConnsPerIP, overrides
+	if n.MaxConnsOf != nil {
+		l.mu.maxOf = n.MaxConnsOf
+	}
+	l.wakeLocked()
+	return nil
+}
+
+// resolve reads overrides, whose keys are addresses or host names.
+func resolve(ctx context.Context, overrides map[string]int) (map[netip.Addr]int, error) {
+	out := make(map[netip.Addr]int, len(overrides))
 	for host, n := range overrides {
 		if ip, err := netip.ParseAddr(host); err == nil {
-			l.overrides[ip.Unmap()] = n
+			out[ip.Unmap()] = n
 			continue
 		}
 		ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, ip := range ips {
-			l.overrides[ip.Unmap()] = n
+			out[ip.Unmap()] = n
 		}
 	}
-	return nil
+	return out, nil
 }
 
 // waitRoom waits until the listener may have another connection: its own bound, and for all but the inter-broker
@@ -71,9 +92,10 @@ func (l *limits) waitRoom(ctx context.Context, li *listener, take bool) error {
 func (l *limits) room(li *listener, take bool) (freed <-chan struct{}, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ok = li.MaxConns <= 0 || l.mu.byListener[li] < li.MaxConns
+	most := l.mu.maxOf[li.Name]
+	ok = most <= 0 || l.mu.byListener[li] < most
 	if ok && !li.InterBroker {
-		ok = l.maxTotal <= 0 || l.mu.total < l.maxTotal
+		ok = l.mu.maxTotal <= 0 || l.mu.total < l.mu.maxTotal
 	}
 	if ok && take {
 		l.mu.total++
@@ -86,9 +108,9 @@ func (l *limits) room(li *listener, take bool) (freed <-chan struct{}, ok bool) 
 func (l *limits) addIP(ip netip.Addr) (most int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	most, bounded := l.overrides[ip]
+	most, bounded := l.mu.overrides[ip]
 	if !bounded {
-		most, bounded = l.maxPerIP, l.maxPerIP > 0
+		most, bounded = l.mu.maxPerIP, l.mu.maxPerIP > 0
 	}
 	if bounded && l.mu.byIP[ip] >= most {
 		return most, false
@@ -112,6 +134,11 @@ func (l *limits) free(li *listener) {
 	defer l.mu.Unlock()
 	l.mu.total--
 	l.mu.byListener[li]--
+	l.wakeLocked()
+}
+
+// wakeLocked makes all who wait for room look again.
+func (l *limits) wakeLocked() {
 	close(l.mu.freed)
 	l.mu.freed = make(chan struct{})
 }

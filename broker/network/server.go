@@ -131,9 +131,23 @@ func (s *Server) Addr(name string) net.Addr {
 	return nil
 }
 
+// Limits are the bounds on connections that can be changed while the server runs, as in Options.
+type Limits struct {
+	MaxConns               int
+	MaxConnsPerIP          int
+	MaxConnsPerIPOverrides map[string]int
+	// MaxConnsOf is ListenerConfig.MaxConns by listener name; nil leaves those as they are.
+	MaxConnsOf map[string]int
+}
+
+// SetLimits replaces the bounds on connections; the error is that of a host name that cannot be resolved. Connections
+// above a new bound stay until they end by themselves. Kafka: ConnectionQuotas.reconfigure.
+func (s *Server) SetLimits(ctx context.Context, l Limits) error { return s.limits.set(ctx, l) }
+
 // Run accepts and serves until ctx ends or Close has finished. When ctx ends, all connections are closed at once.
 func (s *Server) Run(ctx context.Context) error {
-	if err := s.limits.resolve(ctx, s.o.MaxConnsPerIPOverrides); err != nil {
+	limits := Limits{MaxConns: s.o.MaxConns, MaxConnsPerIP: s.o.MaxConnsPerIP, MaxConnsPerIPOverrides: s.o.MaxConnsPerIPOverrides}
+	if err := s.limits.set(ctx, limits); err != nil {
 		return fmt.Errorf("max.connections.per.ip.overrides: %w", err)
 	}
 	s.group = run.New(ctx, s.o.Logger)

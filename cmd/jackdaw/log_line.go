@@ -22,16 +22,10 @@ const (
 	componentKey = "component"
 )
 
-// newLogger writes lines of the given form to w, from the given level up. Unknown values mean Kafka's form and INFO.
+// newLogger is newLeveledLogger for those who do not change levels.
 func newLogger(w io.Writer, format, level string) *slog.Logger {
-	var least slog.Level
-	if err := least.UnmarshalText([]byte(level)); err != nil {
-		least = slog.LevelInfo
-	}
-	if format == formatJSON {
-		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: least}))
-	}
-	return slog.New(&lineHandler{out: &lineWriter{w: w}, least: least})
+	lg, _ := newLeveledLogger(w, format, level)
+	return lg
 }
 
 // lineWriter writes whole lines of several handlers to one stream.
@@ -52,17 +46,16 @@ func (l *lineWriter) write(line []byte) error {
 //	[2026-11-29 20:00:00,123] INFO message key=value (component)
 type lineHandler struct {
 	out    *lineWriter
-	least  slog.Level
 	name   string // logger or component
 	attrs  string // rendered, each with a space before it
 	prefix string // of open groups, each with a dot after it
 }
 
-// Enabled implements slog.Handler.
-func (h *lineHandler) Enabled(_ context.Context, level slog.Level) bool { return level >= h.least }
+// Enabled implements slog.Handler; levelHandler decides before it.
+func (h *lineHandler) Enabled(context.Context, slog.Level) bool { return true }
 
 // Handle implements slog.Handler.
-func (h *lineHandler) Handle(_ context.Context, r slog.Record) error { //nolint:gocritic // the interface passes it so
+func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	line := make([]byte, 0, 256)
 	line = append(line, '[')
 	line = r.Time.AppendFormat(line, "2006-01-02 15:04:05,000")

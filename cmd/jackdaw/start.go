@@ -28,10 +28,10 @@ func newStart() *cobra.Command {
 				return err
 			}
 			admin := loaded.Broker().Admin
-			lg := newLogger(os.Stdout, admin.LogFormat, admin.LogLevel)
+			lg, levels := newLeveledLogger(os.Stdout, admin.LogFormat, admin.LogLevel)
 			slog.SetDefault(lg) // for internal/assert, which has no logger of its own
 			reportIgnored(lg, loaded)
-			return broker.New(loaded, lg).Run(cmd.Context())
+			return broker.New(loaded, lg).WithLogLevels(levels).Run(cmd.Context())
 		},
 	}
 	cmd.Flags().StringArrayVar(&overrides, "override", nil, "`key=value` that beats the file and the environment; may be repeated")

@@ -1,0 +1,202 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"jackdaw/config"
+	"jackdaw/protocol"
+	"jackdaw/zkstore"
+)
+
+// alteration is one resource of AlterConfigs or IncrementalAlterConfigs.
+type alteration struct {
+	kind    kmsg.ConfigResourceType
+	name    string
+	changes []config.Change
+	// nulls are keys that came without the value they need.
+	nulls []string
+	// badOp is an operation that does not exist.
+	badOp error
+	// whole: the changes are all settings that the resource is to have. Kafka: the legacy AlterConfigs.
+	whole bool
+}
+
+// configTypeNames are Kafka's names of resource types, as its error texts have them. Kafka: ConfigResource.Type.
+var configTypeNames = map[kmsg.ConfigResourceType]string{
+	kmsg.ConfigResourceTypeTopic: "TOPIC", kmsg.ConfigResourceTypeBroker: "BROKER", kmsg.ConfigResourceTypeBrokerLogger: "BROKER_LOGGER",
+	16: "CLIENT_METRICS", 32: "GROUP",
+}
+
+// alterConfigs executes alterations, each by itself, in order. A resource that is named twice is refused both times.
+// Kafka: ConfigAdminManager.preprocess, ZkAdminManager.alterConfigs.
+func (b *Broker) alterConfigs(ctx context.Context, all []alteration, validateOnly bool) []error {
+	type id struct {
+		kind kmsg.ConfigResourceType
+		name string
+	}
+	times := map[id]int{}
+	for i := range all {
+		times[id{all[i].kind, all[i].name}]++
+	}
+	out := make([]error, len(all))
+	for i := range all {
+		a := &all[i]
+		if times[id{a.kind, a.name}] > 1 {
+			out[i] = invalidRequest("Each resource must appear at most once.")
+			continue
+		}
+		out[i] = b.alterConfig(ctx, a, validateOnly)
+		if out[i] != nil {
+			b.log.Info("config not altered", "type", configTypeNames[a.kind], "name", a.name, "err", out[i])
+		}
+	}
+	return out
+}
+
+func (b *Broker) alterConfig(ctx context.Context, a *alteration, validateOnly bool) error {
+	if err := a.check(); err != nil {
+		return err
+	}
+	switch a.kind {
+	case kmsg.ConfigResourceTypeTopic:
+		return b.alterTopicConfig(ctx, a, validateOnly)
+	case kmsg.ConfigResourceTypeBroker:
+		return b.alterBrokerConfig(ctx, a, validateOnly)
+	case kmsg.ConfigResourceTypeBrokerLogger:
+		if !a.whole {
+			return b.alterLoggers(a, validateOnly)
+		}
+	default:
+		if name, ok := configTypeNames[a.kind]; ok {
+			return invalidRequest("AlterConfigs is only supported for topics and brokers, but resource type is %s", name)
+		}
+	}
+	return invalidRequest("Unknown resource type %d", a.kind)
+}
+
+// check refuses what is wrong in the request itself, whatever the resource has now.
+func (a *alteration) check() error {
+	seen := map[string]bool{}
+	for _, c := range a.changes {
+		if seen[c.Name] {
+			return invalidRequest("Error due to duplicate config keys")
+		}
+		seen[c.Name] = true
+	}
+	if len(a.nulls) > 0 {
+		return invalidRequest("Null value not supported for : %s", strings.Join(a.nulls, ","))
+	}
+	return a.badOp
+}
+
+// next returns the settings that the resource is to have.
+func (a *alteration) next(current map[string]string, alter func(map[string]string, []config.Change) (map[string]string, error)) (map[string]string, error) {
+	if a.whole {
+		current = nil
+	}
+	return alter(current, a.changes)
+}
+
+func (b *Broker) alterTopicConfig(ctx context.Context, a *alteration, validateOnly bool) error {
+	if a.name == "" {
+		return invalidRequest("Default topic resources are not allowed.")
+	}
+	session := b.zk.Session()
+	if session == nil {
+		return zkstore.ErrSessionExpired
+	}
+	current, err := session.EntityConfig(ctx, topicEntity, a.name)
+	if err != nil {
+		return fmt.Errorf("read config of topic %s: %w", a.name, err)
+	}
+	next, err := a.next(current, config.AlterTopic)
+	if err != nil {
+		return err
+	}
+	if !knownTopic(b.cache.Image(), a.name) {
+		return protocol.WithMessage(kerr.UnknownTopicOrPartition, fmt.Sprintf("The topic '%s' does not exist.", a.name))
+	}
+	if err := b.topics.broker.Load().ValidateTopic(next); err != nil {
+		return invalidValue(a, err)
+	}
+	if validateOnly || maps.Equal(current, next) && !a.whole {
+		return nil
+	}
+	b.log.Info("altering topic config", "topic", a.name, "config", next)
+	return session.SetEntityConfig(ctx, topicEntity, a.name, next)
+}
+
+// invalidValue puts the resource in front of a refusal, where Kafka does.
+func invalidValue(a *alteration, err error) error {
+	var ce *config.Error
+	if !errors.As(err, &ce) || ce.Plain() {
+		return err
+	}
+	return protocol.WithMessage(kerr.InvalidConfig, fmt.Sprintf("Invalid config value for resource ConfigResource(type=%s, name='%s'): %s",
+		configTypeNames[a.kind], a.name, ce))
+}
+
+// alterBrokerConfig changes the dynamic settings of this broker, or those of all brokers, whose name is empty.
+func (b *Broker) alterBrokerConfig(ctx context.Context, a *alteration, validateOnly bool) error {
+	entity, perBroker := defaultEntity, a.name != ""
+	if perBroker {
+		if err := b.checkNodeID(a.name); err != nil {
+			return err
+		}
+		entity = fmt.Sprint(b.id)
+	}
+	session := b.zk.Session()
+	if session == nil {
+		return zkstore.ErrSessionExpired
+	}
+	dynamic, err := readDynamic(ctx, session, b.id)
+	if err != nil {
+		return err
+	}
+	current := dynamic.Default
+	if perBroker {
+		current = dynamic.PerBroker
+	}
+	next, err := a.next(current, config.AlterBroker)
+	if err != nil {
+		return err
+	}
+	if err := b.loaded.ValidateChange(b.topics.broker.Load(), dynamic, next, perBroker); err != nil {
+		return protocol.WithMessage(kerr.InvalidRequest, err.Error())
+	}
+	if validateOnly {
+		return nil
+	}
+	b.log.Info("altering broker config", "entity", entity, "keys", len(next))
+	return session.SetEntityConfig(ctx, brokerEntity, entity, next)
+}
+
+// checkNodeID holds the name of a broker resource against this broker's id: a broker changes itself only.
+func (b *Broker) checkNodeID(name string) error {
+	id, err := strconv.ParseInt(name, 10, 32)
+	if err != nil {
+		return invalidRequest("Node id must be an integer, but it is: %s", name)
+	}
+	if int32(id) != int32(b.id) {
+		return invalidRequest("Unexpected broker id, expected %d, but received %s", b.id, name)
+	}
+	return nil
+}
+
+// invalidRequest is INVALID_REQUEST with a text.
+func invalidRequest(format string, args ...any) error {
+	return protocol.WithMessage(kerr.InvalidRequest, fmt.Sprintf(format, args...))
+}
+
+// invalidConfig is INVALID_CONFIG with a text.
+func invalidConfig(format string, args ...any) error {
+	return protocol.WithMessage(kerr.InvalidConfig, fmt.Sprintf(format, args...))
+}

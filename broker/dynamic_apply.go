@@ -1,0 +1,70 @@
+package broker
+
+import (
+	"context"
+	"maps"
+
+	"jackdaw/broker/network"
+	"jackdaw/config"
+)
+
+// followConfig puts the dynamic settings to work that were there before the start, and from now on each change. It comes
+// before the first session is followed.
+func (b *Broker) followConfig(ctx context.Context) {
+	b.topics.changed, b.topics.brokerChanged = b.topicChanged, b.applyDynamic
+	b.applyDynamic(ctx, b.cfg, b.topics.broker.Load())
+}
+
+// applyDynamic puts settings that were changed while the broker runs to work. What concerns logs reaches them by
+// themselves: see topicConfigs. Kafka: DynamicBrokerConfig.updateCurrentConfig, and its reconfigurables.
+func (b *Broker) applyDynamic(ctx context.Context, was, now *config.Broker) {
+	if limits := connectionLimits(now); !sameLimits(connectionLimits(was), limits) {
+		if err := b.network.SetLimits(ctx, limits); err != nil {
+			b.log.Error("connection limits not changed", "err", err)
+		}
+	}
+	if n := now.Replication.NumFetchers; n != was.Replication.NumFetchers {
+		b.replicas.SetFetchers(max(n, 1))
+	}
+	if enabled(now) && !enabled(was) {
+		b.electMissing(ctx)
+	}
+}
+
+func enabled(c *config.Broker) bool {
+	t, err := c.Topic(nil)
+	return err == nil && t.UncleanElection
+}
+
+// electMissing lets the controller, if it is here, elect leaders for partitions that have none, now that it may take
+// replicas which are not in sync. Kafka: KafkaController.enableDefaultUncleanLeaderElection, enableTopicUncleanLeaderElection.
+func (b *Broker) electMissing(ctx context.Context) {
+	if !b.controller.Active() {
+		return
+	}
+	if err := b.controller.ElectMissing(ctx); err != nil {
+		b.log.Warn("unclean election not tried", "err", err)
+	}
+}
+
+// topicChanged is called for a topic whose settings are new, and for every topic when the broker's are.
+func (b *Broker) topicChanged(ctx context.Context, topic string) {
+	b.logs.UpdateConfig(topic)
+	if b.topics.Overrides(topic)["unclean.leader.election.enable"] == "true" {
+		b.electMissing(ctx)
+	}
+}
+
+func connectionLimits(c *config.Broker) network.Limits {
+	return network.Limits{
+		MaxConns:               c.Network.MaxConnections,
+		MaxConnsPerIP:          c.Network.MaxConnectionsPerIP,
+		MaxConnsPerIPOverrides: c.Network.MaxConnectionsPerIPOverride,
+		MaxConnsOf:             c.Network.MaxConnectionsOf,
+	}
+}
+
+func sameLimits(x, y network.Limits) bool {
+	return x.MaxConns == y.MaxConns && x.MaxConnsPerIP == y.MaxConnsPerIP &&
+		maps.Equal(x.MaxConnsPerIPOverrides, y.MaxConnsPerIPOverrides) && maps.Equal(x.MaxConnsOf, y.MaxConnsOf)
+}
