@@ -108,15 +108,14 @@ func (OS) SyncDir(name string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Lock implements FS with an open-file-description lock: it conflicts with the POSIX lock that a JVM broker takes through
-// FileChannel.lock, and, unlike one, with another lock of this process.
+// Lock implements FS.
 func (OS) Lock(name string) (io.Closer, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, fileMode)
 	if err != nil {
 		return nil, err
 	}
 	lk := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
-	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &lk); err != nil {
+	if err := unix.FcntlFlock(f.Fd(), lockCommand, &lk); err != nil {
 		f.Close()
 		if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
 			return nil, ErrLocked
