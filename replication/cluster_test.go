@@ -42,6 +42,8 @@ type cluster struct {
 	refuse func(Proposal) error
 	epochs int64
 	image  *metadata.Image
+	// delay, if set, is how long a message is on its way.
+	delay func() time.Duration
 }
 
 // node is one broker.
@@ -320,8 +322,17 @@ func (nd *node) dial(_ context.Context, leader metadata.BrokerID, _ string) (Lea
 
 func (l *link) Close() error { return nil }
 
+// travel lets the time of a message on its way pass.
+func (l *link) travel() {
+	if l.c.delay != nil {
+		time.Sleep(l.c.delay()) // virtual
+	}
+}
+
 // Request implements Leader. Both ways go through the wire's bytes.
 func (l *link) Request(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
+	l.travel()
+	defer l.travel()
 	m, err := l.c.target(l.from, l.to)
 	if err != nil {
 		return nil, err
