@@ -26,9 +26,12 @@ func bubble(t *testing.T, n int, change func(*Config), f func(t *testing.T, c *c
 
 // settle lets everything that is under way come to rest, and d pass.
 func settle(d time.Duration) {
-	time.Sleep(d) // virtual
+	pass(d)
 	synctest.Wait()
 }
+
+// pass lets virtual time go by for one goroutine.
+func pass(d time.Duration) { time.Sleep(d) }
 
 func ids(list ...metadata.BrokerID) []metadata.BrokerID { return list }
 
