@@ -8,6 +8,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // link makes the connections of one session, watches when the server was last heard of, and paces attempts. It is the
@@ -27,6 +29,8 @@ type link struct {
 		good bool
 		// quit tells the library to give up.
 		quit bool
+		// watched tells that the library has a watch, so that it sends one restoring request on each new connection.
+		watched bool
 		// heard is when bytes last came, or when the session began.
 		heard time.Time
 		// negotiated is the session timeout that the server gave.
@@ -97,8 +101,12 @@ func (l *link) track(nc net.Conn, timeout time.Duration) (net.Conn, error) {
 	if l.ctx.Err() != nil {
 		return nil, errors.Join(ErrSessionExpired, nc.Close())
 	}
-	l.mu.conn = &tracked{Conn: nc, l: l, shakeBy: time.Now().Add(timeout)}
-	return l.mu.conn, nil
+	t := &tracked{Conn: nc, l: l, shakeBy: time.Now().Add(timeout), restored: make(chan struct{}), closed: make(chan struct{})}
+	if !l.mu.watched {
+		t.restore()
+	}
+	l.mu.conn = t
+	return t, nil
 }
 
 // noteDial keeps the reason of the last failure for the error of Start.
@@ -140,7 +148,7 @@ func (l *link) cut() {
 	defer l.mu.Unlock()
 	l.mu.quit = true
 	if l.mu.conn != nil && !l.mu.good {
-		_ = l.mu.conn.Conn.Close()
+		_ = l.mu.conn.Close()
 	}
 }
 
@@ -149,7 +157,7 @@ func (l *link) drop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.conn != nil {
-		_ = l.mu.conn.Conn.Close()
+		_ = l.mu.conn.Close()
 	}
 }
 
@@ -173,19 +181,49 @@ func (l *link) left(now time.Time) time.Duration {
 	return l.mu.heard.Add(l.mu.negotiated).Sub(now)
 }
 
-// tracked is a connection that tells when it was read from.
+// keepWatch leaves a watch that never fires with the library. See tracked.restored.
+func (s *Session) keepWatch(ctx context.Context) error {
+	abs := s.abs("/zookeeper/jackdaw")
+	_, err := retry(ctx, s, 0, func(c *zk.Conn) (bool, error) {
+		exists, _, _, err := c.ExistsW(abs)
+		return exists, err
+	}, nil)
+	if err != nil {
+		return err
+	}
+	s.link.mu.Lock()
+	defer s.link.mu.Unlock()
+	s.link.mu.watched = true
+	return nil
+}
+
+// tracked is a connection that tells when it was read from, and holds answers back until watches are restored.
 type tracked struct {
 	net.Conn
 	l *link
 	// shakeBy is when the handshake must be over: the library alone would wait for many session timeouts.
 	shakeBy time.Time
-	// head holds the begin of the first message: length, protocol version, session timeout.
+	// head holds the begin of the first message: length, protocol version, session timeout. got counts all bytes.
+	// Both belong to the reader.
 	head [12]byte
 	got  int
+	// restored is closed when the library has sent its watches to the server of a new connection. It sends them with the
+	// last zxid that it has seen, and reads that number while answers may come in and raise it: the events in between
+	// would be lost. So no answer is let through before.
+	restored    chan struct{}
+	restoreOnce sync.Once
+	closed      chan struct{}
+	closeOnce   sync.Once
 }
 
 // Read implements net.Conn. It is called by one goroutine at a time.
 func (t *tracked) Read(p []byte) (int, error) {
+	if t.shaken() {
+		select {
+		case <-t.restored:
+		case <-t.closed:
+		}
+	}
 	n, err := t.Conn.Read(p)
 	if n > 0 {
 		t.heard(p[:n])
@@ -193,16 +231,40 @@ func (t *tracked) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// shaken reports whether the whole handshake was read.
+func (t *tracked) shaken() bool {
+	return t.got >= len(t.head) && t.got >= 4+int(binary.BigEndian.Uint32(t.head[:]))
+}
+
+// Write implements net.Conn. The library writes one request at a time: length, xid, operation.
+func (t *tracked) Write(p []byte) (int, error) {
+	const opSetWatches = 101
+	n, err := t.Conn.Write(p)
+	if len(p) >= 12 && binary.BigEndian.Uint32(p[8:]) == opSetWatches {
+		t.restore()
+	}
+	return n, err
+}
+
+func (t *tracked) restore() { t.restoreOnce.Do(func() { close(t.restored) }) }
+
+// Close implements net.Conn.
+func (t *tracked) Close() error {
+	t.closeOnce.Do(func() { close(t.closed) })
+	return t.Conn.Close()
+}
+
 // heard notes the time, and the session timeout in the first message. A session id of 0 has timeout 0.
 func (t *tracked) heard(p []byte) {
+	first := t.got < len(t.head)
+	if first {
+		copy(t.head[t.got:], p)
+	}
+	t.got += len(p)
 	t.l.mu.Lock()
 	defer t.l.mu.Unlock()
 	t.l.mu.heard = time.Now()
-	if t.got == len(t.head) {
-		return
-	}
-	t.got += copy(t.head[t.got:], p)
-	if ms := binary.BigEndian.Uint32(t.head[8:]); t.got == len(t.head) && ms > 0 {
+	if ms := binary.BigEndian.Uint32(t.head[8:]); first && t.got >= len(t.head) && ms > 0 {
 		t.l.mu.negotiated = time.Duration(ms) * time.Millisecond
 	}
 }

@@ -72,7 +72,11 @@ func (c *Client) open(ctx context.Context, closing *run.Group) (*Session, error)
 	}
 	s.id.Store(conn.SessionID())
 	c.lg.Info("zookeeper session established", "session", s, "server", conn.Server(), "timeout", s.link.timeout())
-	if err := s.ensureChroot(s.ctx); err != nil && s.ctx.Err() == nil {
+	err = s.keepWatch(s.ctx)
+	if err == nil {
+		err = s.ensureChroot(s.ctx)
+	}
+	if err != nil && s.ctx.Err() == nil {
 		s.end(ErrSessionExpired)
 		s.close()
 		return nil, err
