@@ -18,9 +18,10 @@ type Process struct {
 	Name string // for messages: "broker 2"
 	Log  string // path of the file that gets stdout and stderr
 
+	Env []string // added to the environment of the test; change it before a Start
+
 	path string
 	args []string
-	env  []string // added to the environment of the test
 
 	mu struct {
 		sync.Mutex
@@ -54,7 +55,7 @@ func (p *Process) Start() error {
 	}
 	cmd := exec.Command(p.path, p.args...)
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.Env = append(os.Environ(), p.env...)
+	cmd.Env = append(os.Environ(), p.Env...)
 	// Its own group, so that Ctrl-C reaches the test alone; killed with the test, whatever ends it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
