@@ -17,13 +17,16 @@ func (m *ReplicaManager) Fetch(req FetchRequest, done func([]FetchResult)) {
 	w := m.readAll(&req, results, true)
 	m.wake(&w)
 	m.checkDeletes(&req)
-	if req.MaxWait <= 0 || len(results) == 0 || enough(results, req.MinBytes) {
+	if req.MaxWait <= 0 || len(results) == 0 || enough(results, req.MinBytes) || m.draining.Load() {
 		done(results)
 		return
 	}
 	release(results)
 	op := &delayedFetch{m: m, req: req, results: results, done: done}
 	m.fetch.Watch(op, m.deadline(req.MaxWait), op.keys()...)
+	if m.draining.Load() {
+		m.fetch.ExpireAll() // Drain may have come before the operation was there
+	}
 }
 
 // enough reports whether the results are worth an answer.

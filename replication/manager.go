@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -32,6 +33,8 @@ type ReplicaManager struct {
 	// control is held by the LeaderAndIsr or StopReplica request that is being executed. It comes before all locks and is
 	// what orders the OnLeadership callbacks; a channel, since files and callbacks are waited for meanwhile.
 	control chan struct{}
+	// draining is set when the broker stops: no Fetch waits any more.
+	draining atomic.Bool
 
 	mu struct {
 		sync.RWMutex
@@ -136,6 +139,12 @@ func (m *ReplicaManager) CheckpointHW() error {
 		}
 	}
 	return m.cfg.Logs.WriteHWCheckpoints(marks)
+}
+
+// Drain answers the fetches that wait and lets no later one wait, so that a stop need not sit out their time.
+func (m *ReplicaManager) Drain() {
+	m.draining.Store(true)
+	m.fetch.ExpireAll()
 }
 
 // Close stops the fetchers and writes the high watermarks. It is idempotent.
