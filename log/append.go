@@ -245,8 +245,10 @@ func (l *Log) appendReplicatedLocked(buf []byte, cfg *Config, first int64) (Appe
 		return AppendInfo{}, err
 	}
 	end := l.end.Load()
-	info := AppendInfo{FirstOffset: end, LastOffset: end - 1, LogAppendTime: record.NoTimestamp,
-		LogStartOffset: l.start.Load(), MaxTimestamp: record.NoTimestamp, LeaderEpoch: metadata.NoEpoch}
+	info := AppendInfo{
+		FirstOffset: end, LastOffset: end - 1, LogAppendTime: record.NoTimestamp,
+		LogStartOffset: l.start.Load(), MaxTimestamp: record.NoTimestamp, LeaderEpoch: metadata.NoEpoch,
+	}
 	if len(buf) == 0 {
 		return info, nil
 	}

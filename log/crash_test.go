@@ -124,7 +124,7 @@ func TestCrash_AtEveryStep_LogIsWhole(t *testing.T) {
 			return nil
 		})
 		var c crashRun
-		_ = c.run(t, m) //nolint:errcheck // it fails at the step
+		_ = c.run(t, m) // it fails at the step
 		checkCrashed(t, "killed", m.KillClone(), c.acked)
 		checkCrashed(t, "power cut", m.CrashClone(nil), c.synced)
 		checkCrashed(t, "power cut, parts kept", m.CrashClone(func(_ string, synced, current []byte) []byte {

@@ -2,6 +2,7 @@ package log
 
 import (
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"io"
 	"math"
@@ -77,7 +78,7 @@ func walk(file vfs.File, pos, end int64, buf []byte, f func(h header, pos int64)
 		if pos < chunkPos || pos+need > chunkPos+int64(len(chunk)) {
 			n, err := file.ReadAt(buf[:min(int64(len(buf)), end-pos)], pos)
 			if int64(n) < need {
-				if err == nil || err == io.EOF {
+				if err == nil || errors.Is(err, io.EOF) {
 					err = io.ErrUnexpectedEOF
 				}
 				return pos, err

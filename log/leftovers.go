@@ -33,8 +33,8 @@ func (ld *loader) resolveLeftovers() error {
 	return ld.fsys().SyncDir(ld.dir())
 }
 
-// removeTemporary deletes .deleted, .cleaned and .tmp files, and the .swap files that belong to an unfinished set: those at or above
-// the first .cleaned segment (KAFKA-6264). It returns the .swap files that count.
+// removeTemporary deletes .deleted, .cleaned and .tmp files, and the .swap files that belong to an unfinished set: those at
+// or above the first .cleaned segment (KAFKA-6264). It returns the .swap files that count.
 func (ld *loader) removeTemporary(names []vfs.Entry) (swaps []string, err error) {
 	minCleaned := int64(math.MaxInt64)
 	for _, n := range names {

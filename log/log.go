@@ -214,7 +214,7 @@ func (l *Log) ActiveProducers() []ProducerState {
 // Kafka: LocalLog.collectAbortedTransactions.
 func (l *Log) AbortedTxns(from, upTo int64) []AbortedTxn {
 	out := []AbortedTxn{}
-	entries, _ := l.AbortedTxnEntries(from, upTo) //nolint:errcheck // the dir is offline now; the next call says so
+	entries, _ := l.AbortedTxnEntries(from, upTo) // after an error the dir is offline; the next call says so
 	for _, t := range entries {
 		out = append(out, AbortedTxn{ProducerID: t.ProducerID, FirstOffset: t.FirstOffset})
 	}

@@ -24,7 +24,7 @@ type Manager struct {
 	dirs []*logDir
 	// failures carries each failed directory to Run, once; it has room for all.
 	failures chan dirFailure
-	// creating serialises creation and deletion, which do IO.
+	// creating serializes creation and deletion, which do IO.
 	creating sync.Mutex
 	mu       struct {
 		sync.RWMutex

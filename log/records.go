@@ -1,6 +1,7 @@
 package log
 
 import (
+	"errors"
 	"io"
 	"slices"
 
@@ -47,7 +48,7 @@ func (r Records) ReadAll(buf []byte) ([]byte, error) {
 	old := len(buf)
 	buf = slices.Grow(buf, r.n)[:old+r.n]
 	if n, err := r.pin.f.ReadAt(buf[old:], r.pos); n < r.n {
-		if err == nil || err == io.EOF {
+		if err == nil || errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 		return buf[:old], err

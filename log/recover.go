@@ -204,7 +204,7 @@ func (r *recovery) fill(n int64) error {
 	r.buf = r.buf[:n]
 	r.bufPos = r.pos
 	got, err := r.s.file.f.ReadAt(r.buf, r.pos)
-	if int64(got) < n && err == io.EOF {
+	if int64(got) < n && errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	if int64(got) == n {

@@ -54,7 +54,7 @@ func (i SegmentInfo) ReadAt(p []byte, pos int64) (int, error) {
 	}
 	defer i.seg.file.release() //nolint:errcheck // a reader's pin
 	n, err := i.seg.file.f.ReadAt(p, pos)
-	if err == io.EOF && n > 0 {
+	if errors.Is(err, io.EOF) && n > 0 {
 		err = nil
 	}
 	return n, err

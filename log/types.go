@@ -34,7 +34,7 @@ type RecordError struct {
 	Message string
 }
 
-// AppendInfo describes an append that was made, or a duplicate that was recognised. Kafka: LogAppendInfo.
+// AppendInfo describes an append that was made, or a duplicate that was recognized. Kafka: LogAppendInfo.
 type AppendInfo struct {
 	FirstOffset int64
 	LastOffset  int64

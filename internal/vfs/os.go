@@ -116,11 +116,10 @@ func (OS) Lock(name string) (io.Closer, error) {
 	}
 	lk := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart}
 	if err := unix.FcntlFlock(f.Fd(), lockCommand, &lk); err != nil {
-		f.Close()
 		if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
-			return nil, ErrLocked
+			err = ErrLocked
 		}
-		return nil, &fs.PathError{Op: "lock", Path: name, Err: err}
+		return nil, errors.Join(&fs.PathError{Op: "lock", Path: name, Err: err}, f.Close())
 	}
 	return f, nil
 }

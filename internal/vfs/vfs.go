@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"errors"
 	"io"
 )
 
@@ -85,14 +86,18 @@ func ReadFile(fsys FS, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	b, err := readAll(f)
+	return b, errors.Join(err, f.Close())
+}
+
+func readAll(f File) ([]byte, error) {
 	size, err := f.Size()
 	if err != nil {
 		return nil, err
 	}
 	b := make([]byte, size)
 	n, err := f.ReadAt(b, 0)
-	if err == io.EOF && int64(n) == size {
+	if errors.Is(err, io.EOF) && int64(n) == size {
 		err = nil
 	}
 	return b[:n], err
@@ -117,15 +122,11 @@ func writeAndSync(fsys FS, name string, content []byte) error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.WriteAt(content, 0); err != nil {
-		f.Close()
-		return err
+	_, err = f.WriteAt(content, 0)
+	if err == nil {
+		err = f.Sync()
 	}
-	if err := f.Sync(); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
+	return errors.Join(err, f.Close())
 }
 
 // Exists reports whether there is a file or directory of that name.

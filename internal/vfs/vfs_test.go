@@ -27,7 +27,7 @@ func contract(t *testing.T, fsys FS, root string) {
 		t.Fatal(err)
 	}
 	b := make([]byte, 10)
-	if n, err := f.ReadAt(b, 0); n != 8 || err != io.EOF || string(b[:n]) != "\x00\x00\x00hello" {
+	if n, err := f.ReadAt(b, 0); n != 8 || !errors.Is(err, io.EOF) || string(b[:n]) != "\x00\x00\x00hello" {
 		t.Fatalf("%q %v", b[:n], err)
 	}
 	if err := f.Truncate(4); err != nil {

@@ -27,7 +27,7 @@ type Cleaner struct {
 		// bad are the logs that could not be cleaned.
 		bad map[metadata.TopicPartition]bool
 	}
-	// checkpoints serialises changes of the checkpoint files, which are read and replaced as a whole.
+	// checkpoints serializes changes of the checkpoint files, which are read and replaced as a whole.
 	checkpoints sync.Mutex
 }
 
@@ -113,7 +113,8 @@ func (c *Cleaner) take() *job {
 		return nil
 	}
 	if rng.CheckpointLost {
-		c.lg.Warn("cleaner checkpoint lies outside of the log, starting at the log start", "log", logs[i].TP(), "checkpoint", states[i].Checkpoint)
+		c.lg.Warn("cleaner checkpoint lies outside of the log, starting at the log start",
+			"log", logs[i].TP(), "checkpoint", states[i].Checkpoint)
 	}
 	c.mu.busy[logs[i].TP()] = true
 	return &job{logs[i], states[i], rng}
@@ -123,8 +124,10 @@ func (c *Cleaner) take() *job {
 func stateOf(l *log.Log, checkpoint int64, ok bool) plan.Log {
 	cfg := l.Config()
 	s := plan.Log{
-		Settings: plan.Settings{MinCompactionLag: cfg.MinCompactionLag, MaxCompactionLag: cfg.MaxCompactionLag, MinCleanableRatio: cfg.MinCleanableRatio},
-		Start:    l.StartOffset(), LastStable: l.LastStableOffset(), Checkpoint: checkpoint, HasCheckpoint: ok,
+		Settings: plan.Settings{
+			MinCompactionLag: cfg.MinCompactionLag, MaxCompactionLag: cfg.MaxCompactionLag, MinCleanableRatio: cfg.MinCleanableRatio,
+		},
+		Start: l.StartOffset(), LastStable: l.LastStableOffset(), Checkpoint: checkpoint, HasCheckpoint: ok,
 	}
 	for _, i := range l.Segments() {
 		s.Segments = append(s.Segments, planSegment(i))

@@ -163,7 +163,7 @@ func (f *fixture) workload(rng *rand.Rand, batches int) error {
 		}
 		switch rng.IntN(3) {
 		case 0:
-			id := int64(1000 + f.l.EndOffset())
+			id := 1000 + f.l.EndOffset()
 			o := record.BuilderOptions{Transactional: true, Producer: &record.Producer{ID: id}}
 			if err := f.put(o, codec, kvs...); err != nil {
 				return err

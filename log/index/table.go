@@ -167,7 +167,7 @@ func readFull(f vfs.File, p []byte, off int64) error {
 	if n == len(p) {
 		return nil
 	}
-	if err == nil || err == io.EOF {
+	if err == nil || errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
 	return err

@@ -56,8 +56,10 @@ type Entry struct {
 
 // newEntry returns the state of a producer of which nothing is known.
 func newEntry(id int64) *Entry {
-	return &Entry{ID: id, Epoch: noEpoch, CoordinatorEpoch: noCoordinatorEpoch, LastTimestamp: record.NoTimestamp,
-		TxnFirstOffset: NoOffset}
+	return &Entry{
+		ID: id, Epoch: noEpoch, CoordinatorEpoch: noCoordinatorEpoch, LastTimestamp: record.NoTimestamp,
+		TxnFirstOffset: NoOffset,
+	}
 }
 
 // Last returns the last batch; ok is false when there is none in this epoch.

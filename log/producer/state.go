@@ -100,8 +100,9 @@ func (s *State) applyMarker(e *Entry, b record.Batch) (done CompletedTxn, ok boo
 		e = s.put(newEntry(b.ProducerID()))
 	}
 	if e.TxnFirstOffset != NoOffset {
-		done = CompletedTxn{ProducerID: e.ID, FirstOffset: e.TxnFirstOffset, LastOffset: b.LastOffset(),
-			Aborted: kind == record.Abort}
+		done = CompletedTxn{
+			ProducerID: e.ID, FirstOffset: e.TxnFirstOffset, LastOffset: b.LastOffset(), Aborted: kind == record.Abort,
+		}
 		ok = true
 	}
 	e.setEpoch(b.ProducerEpoch())
@@ -186,7 +187,7 @@ func (s *State) expired(e *Entry, nowMs int64) bool {
 	return e.TxnFirstOffset == NoOffset && nowMs-e.LastTimestamp >= s.expiration.Milliseconds()
 }
 
-// SetExpiration changes the life of idle producers. producer.id.expiration.ms
+// SetExpiration changes the life of idle producers, producer.id.expiration.ms.
 func (s *State) SetExpiration(d time.Duration) { s.expiration = d }
 
 // StartMoved tells the new start of the log. Producers stay known (KIP-360). Kafka: onLogStartOffsetIncremented.
