@@ -10,6 +10,7 @@ import (
 	"jackdaw/broker/network"
 	"jackdaw/metadata"
 	"jackdaw/protocol"
+	"jackdaw/zkstore/znode"
 )
 
 // DeleteTopics (20), v0-6. Kafka: KafkaApis.handleDeleteTopicsRequest. By id since v6 (KIP-516).
@@ -89,10 +90,37 @@ func (b *Broker) deleteTopics(ctx context.Context, topics map[string]*kmsg.Delet
 		if errs[name] != nil {
 			continue
 		}
-		gone := func(m *metadata.Image) bool { _, ok := m.Topic(name); return !ok }
+		gone := func(m *metadata.Image) bool { return !knownTopic(m, name) }
 		if timeout <= 0 || b.cache.Wait(ctx, gone) != nil {
 			errs[name] = kerr.RequestTimedOut
+			continue
 		}
+		b.awaitNameFree(ctx, name)
 	}
 	return errs
+}
+
+// nameFreeTimeout bounds the wait for the end of a deletion that all brokers know of: a dead broker with a replica of the
+// topic holds it up for as long as it is dead.
+const nameFreeTimeout = time.Second
+
+// awaitNameFree returns when the topic's znode is gone, so that who deleted a topic can create it again at once.
+func (b *Broker) awaitNameFree(ctx context.Context, name string) {
+	ctx, cancel := context.WithTimeout(ctx, nameFreeTimeout)
+	defer cancel()
+	for {
+		session := b.zk.Session()
+		if session == nil {
+			return
+		}
+		exists, _, changed, err := session.ExistsW(ctx, znode.TopicPath(name))
+		if err != nil || !exists {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
 }

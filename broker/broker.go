@@ -51,23 +51,25 @@ type Broker struct {
 	serving atomic.Bool
 	ready   chan struct{}
 
-	parts        *run.Group
-	zkServer     *zkserver.Server // nil unless zookeeper.connect=embedded
-	zk           *zkstore.Client
-	cache        *metadataCache
-	topics       *topicConfigs
-	fs           vfs.FS
-	logs         *log.Manager
-	logsOpen     bool
-	network      *network.Server
-	replicas     *replication.ReplicaManager
-	controller   *controller.Controller
-	groups       *service.Groups
-	toController *peer.ControllerChannel
-	isr          *isrProposer
-	producerIDs  *producerIDs
-	creations    singleflight.Group
-	admin        *adminServer
+	parts      *run.Group
+	zkServer   *zkserver.Server // nil unless zookeeper.connect=embedded
+	zk         *zkstore.Client
+	cache      *metadataCache
+	topics     *topicConfigs
+	fs         vfs.FS
+	logs       *log.Manager
+	logsOpen   bool
+	network    *network.Server
+	replicas   *replication.ReplicaManager
+	controller *controller.Controller
+	groups     *service.Groups
+	// stopCoordinators unloads all groups, and answers whoever waits in one.
+	stopCoordinators context.CancelFunc
+	toController     *peer.ControllerChannel
+	isr              *isrProposer
+	producerIDs      *producerIDs
+	creations        singleflight.Group
+	admin            *adminServer
 }
 
 // New returns a broker for a checked configuration; Run starts it.

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"strings"
 	"unsafe"
 
 	"jackdaw/metadata"
@@ -40,4 +41,10 @@ func value(s *string) string {
 		return ""
 	}
 	return *s
+}
+
+// principalParts splits "User:alice" into type and name. Kafka: SecurityUtils.parseKafkaPrincipal.
+func principalParts(principal string) (kind, name string) {
+	kind, name, _ = strings.Cut(principal, ":")
+	return kind, name
 }

@@ -30,6 +30,9 @@ func (b *Broker) start(ctx context.Context, parts *run.Group) error {
 	if err := b.openLogs(ctx); err != nil {
 		return err
 	}
+	if err := b.writeMeta(); err != nil {
+		return err
+	}
 	if err := b.openNetwork(ctx); err != nil {
 		return err
 	}
@@ -124,6 +127,24 @@ func (b *Broker) readMeta() (metadata.BrokerID, error) {
 		}
 	}
 	return found, nil
+}
+
+// writeMeta marks the data directories, now locked, as this broker's. What is marked already is left as it is.
+func (b *Broker) writeMeta() error {
+	for _, dir := range b.logs.LiveDirs() {
+		m, ok, err := log.ReadMeta(b.fs, dir)
+		if err != nil {
+			return fmt.Errorf("log.dirs: %w", err)
+		}
+		want := log.Meta{BrokerID: int32(b.id), ClusterID: b.clusterID}
+		if ok && m == want {
+			continue
+		}
+		if err := log.WriteMeta(b.fs, dir, want); err != nil {
+			return fmt.Errorf("log.dirs: %w", err)
+		}
+	}
+	return nil
 }
 
 // resolveEndpoints fills in what the operating system chose: the port of a listener with port 0, and the host name where

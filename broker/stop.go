@@ -30,6 +30,11 @@ func (b *Broker) stop(parts *run.Group) error {
 			errs = append(errs, fmt.Errorf("stop %s: %w", name, err))
 		}
 	}
+	// Nothing can be waited for any more: joins and long polls are answered now.
+	if b.stopCoordinators != nil {
+		b.stopCoordinators()
+		b.replicas.Drain()
+	}
 	if b.network != nil {
 		step("network", b.network.Close)
 	}

@@ -175,7 +175,9 @@ func (b *Broker) runParts(parts *run.Group) {
 	parts.Go("logs", b.logs.Run)
 	parts.Go("replicas", b.replicas.Run)
 	parts.Go("isr-proposer", b.isr.Run)
-	parts.Go("groups", b.groups.Run)
+	groups, stop := context.WithCancel(parts.Context())
+	b.stopCoordinators = stop
+	parts.Go("groups", func(context.Context) error { return b.groups.Run(groups) })
 	parts.Go("controller", b.controller.Run)
 	if b.admin != nil {
 		parts.Go("admin", b.admin.Run)

@@ -105,6 +105,14 @@ func (p *Purgatory[K]) Watch(op Op, deadline time.Time, keys ...K) (completed bo
 	return false
 }
 
+// ExpireAll expires all operations that wait now, whatever their deadlines, in the caller's goroutine: a server that stops
+// answers what it can. The caller must hold no lock that operations take.
+func (p *Purgatory[K]) ExpireAll() {
+	for _, w := range p.timers.owners() {
+		w.expire()
+	}
+}
+
 // Check looks at the operations under keys, completes those whose condition holds, and returns their number. An
 // operation that is under several of the keys is looked at once. The caller must hold no lock that operations take.
 func (p *Purgatory[K]) Check(keys ...K) int {

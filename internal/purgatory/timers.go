@@ -52,6 +52,17 @@ func (t *timers) remove(x *timer) {
 	}
 }
 
+// owners returns whose alarms are set.
+func (t *timers) owners() []interface{ expire() } {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := make([]interface{ expire() }, 0, len(t.mu.heap))
+	for _, x := range t.mu.heap {
+		out = append(out, x.owner)
+	}
+	return out
+}
+
 func (t *timers) nudge() {
 	select {
 	case t.wake <- struct{}{}:
