@@ -112,7 +112,7 @@ func TestStart_DataOfAnotherBroker_Refused(t *testing.T) {
 	}
 	before := listFiles(t, b.DataDir())
 	b.Config["broker.id"] = "7"
-	expectRefusal(t, b, byTarget([]string{"broker.id", "meta.properties"}, []string{"node id 7", "meta.properties"})...)
+	expectRefusal(t, b, byTarget([]string{"broker.id=7", "log.dirs"}, []string{"node id 7", "meta.properties"})...)
 	if after := listFiles(t, b.DataDir()); after != before {
 		t.Errorf("the data directory was touched:\nbefore\n%s\nafter\n%s", before, after)
 	}
@@ -128,7 +128,7 @@ func TestStart_DataOfAnotherCluster_Refused(t *testing.T) {
 	}
 	before := listFiles(t, b.DataDir())
 	b.Config["zookeeper.connect"] += "-other"
-	expectRefusal(t, b, "cluster", "meta.properties")
+	expectRefusal(t, b, byTarget([]string{"cluster", "log.dirs"}, []string{"cluster", "meta.properties"})...)
 	if after := listFiles(t, b.DataDir()); after != before {
 		t.Errorf("the data directory was touched:\nbefore\n%s\nafter\n%s", before, after)
 	}
@@ -159,7 +159,7 @@ func TestStart_LogDirInUse_Refused(t *testing.T) {
 	other := alone(t)
 	other.Config["log.dirs"] = b.DataDir()
 	other.Config["broker.id"] = "2"
-	expectRefusal(t, other, "log.dirs", "lock")
+	expectRefusal(t, other, "log.dirs")
 }
 
 func TestStart_PortInUse_Refused(t *testing.T) {

@@ -1,0 +1,139 @@
+//go:build compat
+
+package compat
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"jackdaw/compat-tests/cluster"
+	"jackdaw/compat-tests/wire"
+)
+
+// adminCase is one request that is sent to Apache Kafka and to Jackdaw, at every version that both offer.
+type adminCase struct {
+	name string
+	// req makes the request; the version matters to few.
+	req func(version int16) kmsg.Request
+	// from and to narrow the versions; a to of 0 is the highest.
+	from, to int16
+}
+
+// TestAdminDiff_RightAndWrongRequests_AnsweredAlike sends the same administrative requests in the same order to both
+// brokers, and compares what they answer field by field. explainedAdmin has what differs on purpose.
+func TestAdminDiff_RightAndWrongRequests_AnsweredAlike(t *testing.T) {
+	jackdawOnly(t, "it starts both kinds")
+	kafka, ours := adminPair(t)
+	sent, used := 0, map[string]bool{}
+	for _, c := range adminCases() {
+		low, high := commonVersions(t, kafka, ours, c.req(0).Key())
+		if c.to > 0 {
+			high = min(high, c.to)
+		}
+		for v := max(low, c.from); v <= high; v++ {
+			sent++
+			req := c.req(v)
+			name := fmt.Sprintf("%s v%d: %s", kmsg.NameForKey(req.Key()), v, c.name)
+			want, got := adminAnswer(kafka, req, v), adminAnswer(ours, c.req(v), v)
+			if e, ok := explainedAdmin[fmt.Sprintf("%s: %s", kmsg.NameForKey(req.Key()), c.name)]; ok {
+				used[fmt.Sprintf("%s: %s", kmsg.NameForKey(req.Key()), c.name)] = true
+				if !strings.Contains(got, e.ours) {
+					t.Errorf("%s\n jackdaw %s\n expected to contain %s", name, got, e.ours)
+				}
+				continue
+			}
+			if want != got {
+				t.Errorf("%s\n   kafka %s\n jackdaw %s", name, want, got)
+			}
+		}
+	}
+	for name := range explainedAdmin {
+		if !used[name] {
+			t.Errorf("explained, but never sent: %s", name)
+		}
+	}
+	t.Logf("%d requests compared", sent)
+}
+
+// adminPair starts a broker of each kind, each with a ZooKeeper tree of its own.
+func adminPair(t *testing.T) (kafka, ours string) {
+	t.Helper()
+	settings := map[string]string{"group.initial.rebalance.delay.ms": "0", "auto.create.topics.enable": "false"}
+	apache := cluster.Start(t, cluster.Options{Brokers: 1, Kinds: map[int]cluster.Kind{1: cluster.Apache}, Config: settings})
+	jackdaw := cluster.Start(t, cluster.Options{Brokers: 1, Config: settings})
+	return apache.Brokers[0].Addr(), jackdaw.Brokers[0].Addr()
+}
+
+func commonVersions(t *testing.T, kafka, ours string, key int16) (low, high int16) {
+	t.Helper()
+	low, high, ok := offered(t, kafka, key)
+	low2, high2, ok2 := offered(t, ours, key)
+	if !ok || !ok2 {
+		t.Fatalf("%s: offered by Kafka: %v, by Jackdaw: %v", kmsg.NameForKey(key), ok, ok2)
+	}
+	return max(low, low2), min(high, high2)
+}
+
+// adminAnswer sends a request on a connection of its own and renders the answer.
+func adminAnswer(addr string, req kmsg.Request, version int16) string {
+	resp, err := wire.Do(addr, req, version)
+	switch {
+	case errors.Is(err, wire.ErrClosed):
+		return "connection closed"
+	case err != nil:
+		return "no answer: " + err.Error()
+	}
+	text, err := json.Marshal(resp)
+	if err != nil {
+		return err.Error()
+	}
+	var tree any
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&tree); err != nil {
+		return err.Error()
+	}
+	text, err = json.Marshal(canonical(tree))
+	if err != nil {
+		return err.Error()
+	}
+	return brokerNames.ReplaceAllString(string(text), "$1")
+}
+
+// ownFields have values that belong to one broker.
+var ownFields = []string{"Version", "UnknownTags", "TopicID", "Port", "Host", "ClusterID", "Dir", "TotalBytes", "UsableBytes", "Size", "LastTimestamp",
+	"IssueTimestamp", "Documentation"}
+
+// brokerNames finds what Kafka prints of itself into texts.
+var brokerNames = regexp.MustCompile(`(ArrayBuffer|List|Set|HashSet)\(`)
+
+// canonical sorts all arrays, whose order is that of hash tables in Kafka, and leaves out fields of one broker.
+func canonical(v any) any {
+	switch x := v.(type) {
+	case map[string]any:
+		for _, name := range ownFields {
+			delete(x, name)
+		}
+		for k, e := range x {
+			x[k] = canonical(e)
+		}
+	case []any:
+		for i := range x {
+			x[i] = canonical(x[i])
+		}
+		slices.SortFunc(x, func(a, b any) int {
+			p, _ := json.Marshal(a)
+			q, _ := json.Marshal(b)
+			return bytes.Compare(p, q)
+		})
+	}
+	return v
+}
