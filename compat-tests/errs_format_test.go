@@ -42,6 +42,7 @@ func show(v reflect.Value, path string, out []string) []string {
 				out = showField(v.Field(i), name, strings.TrimPrefix(path+"."+name, "."), out)
 			}
 		}
+	default: // a number, a flag, a string that the table does not show
 	}
 	return out
 }

@@ -39,8 +39,8 @@ var explained = map[string]struct{ answer, why string }{
 		"Kafka stores the batch with a time type that its topic does not have"},
 }
 
-// catalogue sends the cases in order and collects the answers.
-type catalogue struct {
+// catalog sends the cases in order and collects the answers.
+type catalog struct {
 	t     *testing.T
 	addr  string
 	rows  []row
@@ -48,7 +48,7 @@ type catalogue struct {
 }
 
 // send sends one request on a connection of its own and records the answer.
-func (c *catalogue) send(name string, req kmsg.Request, version int16) kmsg.Response {
+func (c *catalog) send(name string, req kmsg.Request, version int16) kmsg.Response {
 	c.t.Helper()
 	conn, err := wire.Dial(c.addr)
 	if err != nil {
@@ -63,12 +63,12 @@ func (c *catalogue) send(name string, req kmsg.Request, version int16) kmsg.Resp
 }
 
 // produce sends one record set to partition 0 of topic e.
-func (c *catalogue) produce(name string, records []byte) {
+func (c *catalog) produce(name string, records []byte) {
 	c.t.Helper()
 	c.produceTo(name, "e", 0, -1, records)
 }
 
-func (c *catalogue) produceTo(name, topic string, partition int32, acks int16, records []byte) {
+func (c *catalog) produceTo(name, topic string, partition int32, acks int16, records []byte) {
 	c.t.Helper()
 	c.send(name, wire.NewProduce(acks, wire.Part{Topic: topic, Partition: partition, Records: records}), 9)
 }
@@ -76,7 +76,7 @@ func (c *catalogue) produceTo(name, topic string, partition int32, acks int16, r
 // TestErrs_AnswersOfApacheKafka sends the captured cases to a fresh broker; every answer is the captured one, or explained.
 func TestErrs_AnswersOfApacheKafka(t *testing.T) {
 	b := cluster.Start(t, cluster.Options{Brokers: 1}).Brokers[0]
-	c := &catalogue{t: t, addr: b.Addr()}
+	c := &catalog{t: t, addr: b.Addr()}
 	c.topics()
 	c.partitions()
 	c.batches()
@@ -123,7 +123,7 @@ func compareAnswers(t *testing.T, rows []row, part func(string) string) {
 	t.Logf("%d answers compared", compared)
 }
 
-func (c *catalogue) topics() {
+func (c *catalog) topics() {
 	c.t.Helper()
 	api := newApiVersions()
 	api.ClientSoftwareName = "errs"
@@ -181,7 +181,7 @@ func (c *catalogue) topics() {
 	create("assignments of unequal length", wire.Assign(wire.NewCreateTopic("as5", -1, -1), []int32{1}, []int32{}))
 }
 
-func (c *catalogue) partitions() {
+func (c *catalog) partitions() {
 	c.t.Helper()
 	remove := func(name string, topic *string, id [16]byte) {
 		c.t.Helper()
@@ -222,7 +222,7 @@ func (c *catalogue) partitions() {
 	}
 }
 
-func (c *catalogue) batches() {
+func (c *catalog) batches() {
 	c.t.Helper()
 	good := wire.Values("v").Encode()
 	broken := wire.Values("v").Encode()
@@ -271,7 +271,7 @@ func (c *catalogue) batches() {
 	c.send("magic 1 in Produce v3", wire.NewProduce(-1, wire.Part{Topic: "e", Records: oldMessage()}), 3)
 }
 
-func (c *catalogue) producers() {
+func (c *catalog) producers() {
 	c.t.Helper()
 	init := kmsg.NewPtrInitProducerIDRequest()
 	init.TransactionTimeoutMillis, init.ProducerID, init.ProducerEpoch = 60000, -1, -1
@@ -299,7 +299,7 @@ func (c *catalogue) producers() {
 	c.send("timeout 0", &txn, 4)
 }
 
-func (c *catalogue) coordinators() {
+func (c *catalog) coordinators() {
 	c.t.Helper()
 	find := func(name string, kind int8, key string) {
 		c.t.Helper()
@@ -344,7 +344,7 @@ func describeRequest(groups ...string) *kmsg.DescribeGroupsRequest {
 	return r
 }
 
-func (c *catalogue) fetches() {
+func (c *catalog) fetches() {
 	c.t.Helper()
 	c.topic = topicID(c.t, c.addr, "e")
 	fetch := func(name string, version int16, topic string, id [16]byte, partition int32, offset int64, change func(*kmsg.FetchRequest)) {
@@ -374,7 +374,7 @@ func (c *catalogue) fetches() {
 	fetch("lastFetchedEpoch 0, offset beyond the end (diverging epoch)", 13, "e", c.topic, 0, 99999, epoch(0, 0))
 }
 
-func (c *catalogue) offsets() {
+func (c *catalog) offsets() {
 	c.t.Helper()
 	list := func(name string, version int16, topic string, partition int32, timestamp int64, epoch int32) {
 		c.t.Helper()
@@ -410,7 +410,7 @@ func (c *catalogue) offsets() {
 	epoch("current leader epoch 99", 99, 99)
 }
 
-func (c *catalogue) metadata() {
+func (c *catalog) metadata() {
 	c.t.Helper()
 	named := func(name, topic string, create bool) {
 		c.t.Helper()
@@ -448,7 +448,7 @@ func (c *catalogue) metadata() {
 	configs("broker abc", kmsg.ConfigResourceTypeBroker, "abc")
 }
 
-func (c *catalogue) groups() {
+func (c *catalog) groups() {
 	c.t.Helper()
 	commit := func(name, group, member string, generation int32, topic, metadata string) {
 		c.t.Helper()
@@ -523,7 +523,7 @@ func (c *catalogue) groups() {
 }
 
 // brokers are requests that only brokers send, with epochs that are none.
-func (c *catalogue) brokers() {
+func (c *catalog) brokers() {
 	c.t.Helper()
 	alter := kmsg.NewPtrAlterPartitionRequest()
 	alter.BrokerID, alter.BrokerEpoch = 1, 1

@@ -51,10 +51,7 @@ func (f *fixture) get(t *testing.T) *cluster.Cluster {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.mu.cluster == nil && f.mu.err == nil {
-		f.mu.dir, f.mu.err = os.MkdirTemp("", "jackdaw-compat-shared-")
-		if o.Dir = f.mu.dir; f.mu.err == nil {
-			f.mu.cluster, f.mu.err = cluster.New(o)
-		}
+		f.start(o)
 	}
 	if f.mu.err != nil {
 		t.Fatalf("shared cluster of %d: %v", f.brokers, f.mu.err)
@@ -73,6 +70,14 @@ func (f *fixture) get(t *testing.T) *cluster.Cluster {
 		}
 	})
 	return c
+}
+
+// start makes the one attempt. The data outlives the test that happens to come first.
+func (f *fixture) start(o cluster.Options) {
+	o.Dir, f.mu.err = os.MkdirTemp("", "jackdaw-compat-shared-")
+	if f.mu.dir = o.Dir; f.mu.err == nil {
+		f.mu.cluster, f.mu.err = cluster.New(o)
+	}
 }
 
 func (f *fixture) close() error {

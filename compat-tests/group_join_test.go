@@ -369,8 +369,8 @@ func TestJoin_BadRequests(t *testing.T) {
 	}
 }
 
-// TestJoin_InitialDelay_Honoured: the first join of a new group waits for others to come.
-func TestJoin_InitialDelay_Honoured(t *testing.T) {
+// TestJoin_InitialDelay_Kept: the first join of a new group waits for others to come.
+func TestJoin_InitialDelay_Kept(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{Brokers: 1, Config: map[string]string{"group.initial.rebalance.delay.ms": "2000"}})
 	group := "g"
 	a, b := newMember(t, c, group), newMember(t, c, group)

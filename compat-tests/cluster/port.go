@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -75,7 +76,7 @@ func tryPort(dir string, number int) *Port {
 		p.Release()
 		return nil
 	}
-	l, err := net.Listen("tcp", p.Addr())
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", p.Addr())
 	if err != nil {
 		p.Release()
 		return nil

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -53,7 +54,7 @@ func (p *Process) Start() error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("%s: log: %w", p.Name, err), out.Close())
 	}
-	cmd := exec.Command(p.path, p.args...)
+	cmd := exec.CommandContext(context.Background(), p.path, p.args...)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.Env = append(os.Environ(), p.Env...)
 	// Its own group, so that Ctrl-C reaches the test alone; killed with the test, whatever ends it.

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +24,7 @@ type Proxy struct {
 
 // NewProxy listens on a port of 127.0.0.1 and forwards to target.
 func NewProxy(target string) (*Proxy, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("proxy to %s: %w", target, err)
 	}
@@ -79,7 +80,7 @@ func (p *Proxy) forward(in net.Conn) {
 	if !p.keep(in) {
 		return
 	}
-	out, err := net.Dial("tcp", p.target)
+	out, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", p.target)
 	if err != nil {
 		return
 	}

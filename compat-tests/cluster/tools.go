@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -80,7 +81,7 @@ var binary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	out := filepath.Join(dir, "jackdaw")
-	cmd := exec.Command("go", "build", "-o", out, "jackdaw/cmd/jackdaw")
+	cmd := exec.CommandContext(context.Background(), "go", "build", "-o", out, "jackdaw/cmd/jackdaw")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, text)
@@ -104,8 +105,10 @@ func java(log4j string, options []string, class string, args ...string) (string,
 	if err != nil {
 		return "", nil, fmt.Errorf("java: %w", err)
 	}
-	line := append([]string{"-cp", filepath.Join(jars, "*"), "-Djava.awt.headless=true",
-		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"}, options...)
+	line := append([]string{
+		"-cp", filepath.Join(jars, "*"), "-Djava.awt.headless=true",
+		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
+	}, options...)
 	if log4j != "" {
 		line = append(line, "-Dlog4j.configuration=file:"+log4j)
 	}
@@ -137,7 +140,7 @@ func Tool(stdin, class string, args ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.Command(path, line...)
+	cmd := exec.CommandContext(context.Background(), path, line...)
 	cmd.Stdin = strings.NewReader(stdin)
 	out, err := cmd.CombinedOutput()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {

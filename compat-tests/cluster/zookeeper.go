@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -124,7 +125,7 @@ func (z *ZooKeeper) ask(word, text string) error {
 
 // FourLetterWord sends one of ZooKeeper's four-letter words and returns the answer.
 func FourLetterWord(addr, word string) (string, error) {
-	c, err := net.DialTimeout("tcp", addr, time.Second)
+	c, err := (&net.Dialer{Timeout: time.Second}).DialContext(context.Background(), "tcp", addr)
 	if err != nil {
 		return "", err
 	}

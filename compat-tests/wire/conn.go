@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -31,14 +32,14 @@ type Conn struct {
 
 // Dial opens a connection.
 func Dial(addr string) (*Conn, error) {
-	c, err := net.DialTimeout("tcp", addr, 5*time.Second)
+	c, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(context.Background(), "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("dial %s: %w", addr, err)
 	}
 	return &Conn{Conn: c, ClientID: "compat", next: 1}, nil
 }
 
-// Write sends a request at a version and returns its correlation id; the answer is left to Read.
+// WriteRequest sends a request at a version and returns its correlation id; the answer is left to Read.
 func (c *Conn) WriteRequest(req kmsg.Request, version int16) (int32, error) {
 	req.SetVersion(version)
 	id := c.next
