@@ -26,6 +26,7 @@ func (b *Broker) handleDescribeConfigs(r *network.Request) {
 		out.ResourceType, out.ResourceName = resource.ResourceType, resource.ResourceName
 		out.Configs = []kmsg.DescribeConfigsResponseResourceConfig{}
 		entries, err := b.describeResource(r.Context(), resource)
+		out.ErrorMessage = new(string)
 		if err != nil {
 			out.ErrorCode, out.ErrorMessage = protocol.ErrorCode(err), protocol.ErrorMessage(err)
 			if out.ErrorCode == kerr.UnknownTopicOrPartition.Code {
@@ -39,6 +40,9 @@ func (b *Broker) handleDescribeConfigs(r *network.Request) {
 	}
 	r.Respond(resp)
 }
+
+// clientMetricsResource is the type of what clients are asked to report (KIP-714).
+const clientMetricsResource = 16
 
 func (b *Broker) describeResource(ctx context.Context, resource *kmsg.DescribeConfigsRequestResource) ([]config.Entry, error) {
 	name := resource.ResourceName
@@ -54,12 +58,17 @@ func (b *Broker) describeResource(ctx context.Context, resource *kmsg.DescribeCo
 	case kmsg.ConfigResourceTypeBroker:
 		return b.describeBrokerConfig(ctx, name, resource.ConfigNames)
 	case kmsg.ConfigResourceTypeBrokerLogger:
+		if name == "" {
+			return nil, invalidRequest("Broker id must not be empty")
+		}
 		if err := b.checkResourceID(name, false); err != nil {
 			return nil, err
 		}
 		return b.describeLoggers(resource.ConfigNames), nil
+	case clientMetricsResource:
+		return nil, invalidRequest("Config type client-metrics is only supported on KRaft clusters")
 	default:
-		return nil, protocol.WithMessage(kerr.InvalidRequest, fmt.Sprintf("Unsupported resource type: %d", resource.ResourceType))
+		return nil, fmt.Errorf("resource type %d: %w", resource.ResourceType, kerr.InvalidRequest)
 	}
 }
 

@@ -18,9 +18,13 @@ func (b *Broker) handleUpdateFeatures(r *network.Request) {
 		r.Respond(resp)
 		return
 	}
-	resp.ErrorMessage = new(string)
+	seen := map[string]bool{}
 	for i := range req.FeatureUpdates {
 		u := &req.FeatureUpdates[i]
+		if seen[u.Feature] {
+			continue
+		}
+		seen[u.Feature] = true
 		err := refuseFeature(u, req.Version)
 		resp.Results = append(resp.Results, kmsg.UpdateFeaturesResponseResult{
 			Feature: u.Feature, ErrorCode: protocol.ErrorCode(err), ErrorMessage: protocol.ErrorMessage(err),
@@ -52,8 +56,7 @@ func refuseFeature(u *kmsg.UpdateFeaturesRequestFeatureUpdate, version int16) er
 	case u.MaxVersionLevel < 1 && kind != featureUpgrade:
 		return invalidRequest("Can not delete non-existing finalized feature.")
 	case u.MaxVersionLevel < 1:
-		return invalidRequest("Can not provide maxVersionLevel: %d less than 1 without setting the SAFE upgradeType to true in the request.",
-			u.MaxVersionLevel)
+		return invalidRequest("Can not provide versionLevel: %d less than 1 without setting the SAFE downgradeType in the request.", u.MaxVersionLevel)
 	}
 	return invalidRequest("Could not apply finalized feature update because the provided feature is not supported.")
 }

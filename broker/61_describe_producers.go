@@ -1,8 +1,6 @@
 package broker
 
 import (
-	"errors"
-
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -37,10 +35,6 @@ func (b *Broker) describeProducers(tp metadata.TopicPartition, refusal error) km
 	out.Partition = tp.Partition
 	if refusal != nil {
 		out.ErrorCode, out.ErrorMessage = protocol.ErrorCode(refusal), protocol.ErrorMessage(refusal)
-		var m protocol.Messenger
-		if !errors.As(refusal, &m) {
-			out.ErrorMessage = nil
-		}
 		return out
 	}
 	_, err := b.replicas.Partition(tp)

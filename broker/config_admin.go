@@ -32,7 +32,7 @@ type alteration struct {
 // configTypeNames are Kafka's names of resource types, as its error texts have them. Kafka: ConfigResource.Type.
 var configTypeNames = map[kmsg.ConfigResourceType]string{
 	kmsg.ConfigResourceTypeTopic: "TOPIC", kmsg.ConfigResourceTypeBroker: "BROKER", kmsg.ConfigResourceTypeBrokerLogger: "BROKER_LOGGER",
-	16: "CLIENT_METRICS", 32: "GROUP",
+	16: "CLIENT_METRICS",
 }
 
 // alterConfigs executes alterations, each by itself, in order. A resource that is named twice is refused both times.
@@ -92,7 +92,7 @@ func (a *alteration) check() error {
 		seen[c.Name] = true
 	}
 	if len(a.nulls) > 0 {
-		return invalidRequest("Null value not supported for : %s", strings.Join(a.nulls, ","))
+		return invalidRequest("Null value not supported for : %s", strings.Join(a.nulls, ", "))
 	}
 	return a.badOp
 }

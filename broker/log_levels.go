@@ -76,7 +76,7 @@ func (b *Broker) describeLoggers(only []string) []config.Entry {
 	levels := b.levels.Levels()
 	for name, level := range levels {
 		if len(only) == 0 || slices.Contains(only, name) {
-			out = append(out, config.Entry{Name: name, Value: &level, Source: loggerSource, Type: config.String})
+			out = append(out, config.Entry{Name: name, Value: &level, Source: loggerSource})
 		}
 	}
 	slices.SortFunc(out, func(x, y config.Entry) int { return strings.Compare(x.Name, y.Name) })

@@ -64,6 +64,7 @@ func (b *Broker) startZooKeeper(ctx context.Context, parts *run.Group) error {
 		ConnectTimeout: b.cfg.ZooKeeper.ConnectTimeout,
 		MaxInFlight:    b.cfg.ZooKeeper.MaxInFlight,
 		Logger:         b.log,
+		Metrics:        b.registry,
 	})
 	b.zk.OnSession("broker", b.sessionStarted, b.sessionExpired)
 	return b.zk.Start(ctx)
@@ -168,15 +169,14 @@ func (b *Broker) resolveEndpoints() ([]metadata.Endpoint, error) {
 func (b *Broker) registerFirst(ctx context.Context) error {
 	b.booted.Store(true)
 	for {
-		session := b.zk.Session()
-		if session == nil {
-			return zkstore.ErrSessionExpired
+		session, err := b.zk.WaitSession(ctx)
+		if err != nil {
+			return err
 		}
-		err := b.register(ctx, session)
-		if err == nil {
+		if err = b.register(ctx, session); err == nil {
 			err = b.controller.SessionStarted(ctx, session)
 		}
-		if err == nil || !errors.Is(err, zkstore.ErrSessionExpired) || ctx.Err() != nil {
+		if err == nil || !errors.Is(err, zkstore.ErrSessionExpired) {
 			return err
 		}
 	}
