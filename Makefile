@@ -14,6 +14,9 @@ FUZZTIME     ?= 30s
 
 export CGO_ENABLED ?= 0
 
+# The jars that compat-tests/setup.sh fetches, once it has: the tests of zkstore run against the ZooKeeper in them, too.
+JARS = $(or $(JACKDAW_KAFKA_LIBS),$(or $(JACKDAW_CACHE),$(HOME)/.cache/jackdaw)/kafka-3.9.2/libs)
+
 .PHONY: help
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,14 +43,14 @@ check: ## gofmt, vet, tidy and unit tests
 	@files=$$(gofmt -l $$(git ls-files '*.go')); [[ -z $$files ]] || { echo "not formatted:"; echo "$$files"; exit 1; }
 	go vet ./...
 	go vet -tags compat ./compat-tests/...
-	go test $(UNIT)
+	@if [[ -f $(JARS)/.done ]]; then export JACKDAW_ZK_CLASSPATH='$(JARS)/*'; fi; go test $(UNIT)
 
 .PHONY: deps
 deps: ## what the compat tests need and is not installed: Java, Maven, kcat, the jars of Apache Kafka and ZooKeeper
 	./compat-tests/setup.sh
 
 .PHONY: test
-test: check compat ## every test; installs what it needs
+test: deps check compat ## every test; installs what it needs
 
 .PHONY: test-race
 test-race: export CGO_ENABLED = 1
