@@ -7,7 +7,17 @@ import (
 )
 
 // explainedAdmin are the cases in which Jackdaw answers otherwise on purpose: a part of its answer, and why.
-var explainedAdmin = map[string]struct{ ours, why string }{}
+var explainedAdmin = map[string]struct{ ours, why string }{
+	"IncrementalAlterConfigs: append to an unknown key":         {`"ErrorCode":40,"ErrorMessage":"Unknown config name: no.such"`, "Kafka answers -1"},
+	"IncrementalAlterConfigs: broker: append to an unknown key": {`"ErrorCode":40,"ErrorMessage":"Unknown config name: no.such"`, "Kafka answers -1"},
+	"IncrementalAlterConfigs: operation 9":                      {`"ErrorCode":42,"ErrorMessage":"Unknown operations type 9"`, "Kafka answers -1"},
+	"IncrementalAlterConfigs: logger: operation 9":              {`"ErrorCode":42,"ErrorMessage":"Unknown operations type 9"`, "Kafka answers -1"},
+	"IncrementalAlterConfigs: logger: other broker": {
+		`"ErrorMessage":"Unexpected broker id, expected 1, but received 77"`, "Kafka: Expected 1, but received 1"},
+	"IncrementalAlterConfigs: broker: overrides": {
+		`Invalid value x for configuration max.connections.per.ip.overrides: \"x\" is not host:limit`, "Kafka shows the inside of a Java parser"},
+	"AlterConfigs: same resource twice": {`"Each resource must appear at most once."`, "Kafka never answers"},
+}
 
 // adminCases are sent in this order: later ones see what earlier ones have changed.
 func adminCases() []adminCase {
@@ -161,7 +171,9 @@ func incrementalCases() []adminCase {
 		}
 		return c
 	}
-	on := func(changes ...change) kmsg.IncrementalAlterConfigsRequestResource { return incremental(topicResource, "e", changes...) }
+	on := func(changes ...change) kmsg.IncrementalAlterConfigsRequestResource {
+		return incremental(topicResource, "e", changes...)
+	}
 	broker := func(name string, changes ...change) kmsg.IncrementalAlterConfigsRequestResource {
 		return incremental(brokerResource, name, changes...)
 	}
@@ -349,8 +361,16 @@ func securityCases() []adminCase {
 	}
 	return []adminCase{
 		fixed("without SASL", func() kmsg.Request { r := kmsg.NewPtrSASLHandshakeRequest(); r.Mechanism = "PLAIN"; return r }),
-		fixed("without SASL", func() kmsg.Request { r := kmsg.NewPtrSASLAuthenticateRequest(); r.SASLAuthBytes = []byte("x"); return r }),
-		fixed("no authorizer", func() kmsg.Request { r := kmsg.NewPtrDescribeACLsRequest(); r.ResourceType, r.Operation, r.PermissionType = 1, 1, 1; return r }),
+		fixed("without SASL", func() kmsg.Request {
+			r := kmsg.NewPtrSASLAuthenticateRequest()
+			r.SASLAuthBytes = []byte("x")
+			return r
+		}),
+		fixed("no authorizer", func() kmsg.Request {
+			r := kmsg.NewPtrDescribeACLsRequest()
+			r.ResourceType, r.Operation, r.PermissionType = 1, 1, 1
+			return r
+		}),
 		fixed("no authorizer", func() kmsg.Request {
 			r := kmsg.NewPtrCreateACLsRequest()
 			for range 2 {
@@ -368,7 +388,11 @@ func securityCases() []adminCase {
 			r.Filters = append(r.Filters, f)
 			return r
 		}),
-		fixed("plaintext", func() kmsg.Request { r := kmsg.NewPtrCreateDelegationTokenRequest(); r.MaxLifetimeMillis = 1000; return r }),
+		fixed("plaintext", func() kmsg.Request {
+			r := kmsg.NewPtrCreateDelegationTokenRequest()
+			r.MaxLifetimeMillis = 1000
+			return r
+		}),
 		fixed("plaintext", func() kmsg.Request { r := kmsg.NewPtrRenewDelegationTokenRequest(); r.HMAC = []byte("x"); return r }),
 		fixed("plaintext", func() kmsg.Request { r := kmsg.NewPtrExpireDelegationTokenRequest(); r.HMAC = []byte("x"); return r }),
 		fixed("plaintext", func() kmsg.Request { return kmsg.NewPtrDescribeDelegationTokenRequest() }),
@@ -606,7 +630,11 @@ func otherAdminCases() []adminCase {
 		producers("bad topic name", "a b", 0),
 		producers("empty topic name", "", 0),
 		fixed("new group protocol", func() kmsg.Request { r := kmsg.NewPtrConsumerGroupHeartbeatRequest(); r.Group = "g"; return r }),
-		fixed("new group protocol", func() kmsg.Request { r := kmsg.NewPtrConsumerGroupDescribeRequest(); r.Groups = []string{"g", "h"}; return r }),
+		fixed("new group protocol", func() kmsg.Request {
+			r := kmsg.NewPtrConsumerGroupDescribeRequest()
+			r.Groups = []string{"g", "h"}
+			return r
+		}),
 		reassign("unknown broker", "e", 0, []int32{99}),
 		reassign("no replicas", "e", 0, []int32{}),
 		reassign("twins", "e", 0, []int32{1, 1}),

@@ -87,7 +87,10 @@ func alteredList(settings map[string]string, c Change, lookup func(string) (*Key
 	if !ok {
 		text = k.Default.Text
 	}
-	list := strings.Split(text, ",")
+	var list []string
+	if text != "" {
+		list = strings.Split(text, ",")
+	}
 	for _, v := range strings.Split(c.Value, ",") {
 		i := slices.Index(list, v)
 		switch {

@@ -45,6 +45,7 @@ var table = []API{
 	row(14, "SyncGroup", 0, 5, 4, `group:s generation:i4 member:s instanceID:s@3? protocolType:s@5? protocol:s@5? assignments[](member:s assignment:b)`),
 	row(15, "DescribeGroups", 0, 5, 5, `groups[]s includeOperations:i1@3`),
 	row(16, "ListGroups", 0, 5, 3, `states[]s@4 types[]s@5`),
+	row(17, "SaslHandshake", 0, 1, never, `mechanism:s`),
 	row(18, "ApiVersions", 0, 4, 3, `softwareName:s@3 softwareVersion:s@3`),
 	row(19, "CreateTopics", 0, 7, 5, `topics[](topic:s partitions:i4 replicationFactor:i2 assignments[](partition:i4 replicas[]i4)
 		configs[](name:s value:s?)) timeoutMs:i4 validateOnly:i1@1`),
@@ -52,10 +53,18 @@ var table = []API{
 	row(21, "DeleteRecords", 0, 2, 2, `topics[](topic:s partitions[](partition:i4 offset:i8)) timeoutMs:i4`),
 	row(22, "InitProducerId", 0, 5, 2, `transactionalID:s? timeoutMs:i4 producerID:i8@3 producerEpoch:i2@3`),
 	row(23, "OffsetForLeaderEpoch", 0, 4, 4, `replicaID:i4@3 topics[](topic:s partitions[](partition:i4 currentLeaderEpoch:i4@2 leaderEpoch:i4))`),
+	row(29, "DescribeAcls", 0, 3, 2, `resourceType:i1 resourceName:s? patternType:i1@1 principal:s? host:s? operation:i1 permission:i1`),
+	row(30, "CreateAcls", 0, 3, 2, `creations[](resourceType:i1 resourceName:s patternType:i1@1 principal:s host:s operation:i1 permission:i1)`),
+	row(31, "DeleteAcls", 0, 3, 2, `filters[](resourceType:i1 resourceName:s? patternType:i1@1 principal:s? host:s? operation:i1 permission:i1)`),
 	row(32, "DescribeConfigs", 0, 4, 4, `resources[](type:i1 name:s keys[]s?) includeSynonyms:i1@1 includeDocumentation:i1@3`),
 	row(33, "AlterConfigs", 0, 2, 2, `resources[](type:i1 name:s configs[](name:s value:s?)) validateOnly:i1`),
 	row(35, "DescribeLogDirs", 0, 4, 2, `topics[]?(topic:s partitions[]i4)`),
+	row(36, "SaslAuthenticate", 0, 2, 2, `authBytes:b`),
 	row(37, "CreatePartitions", 0, 3, 2, `topics[](topic:s count:i4 assignments[]?(replicas[]i4)) timeoutMs:i4 validateOnly:i1`),
+	row(38, "CreateDelegationToken", 0, 3, 2, `ownerType:s@3? ownerName:s@3? renewers[](principalType:s principalName:s) maxLifetimeMs:i8`),
+	row(39, "RenewDelegationToken", 0, 2, 2, `hmac:b renewPeriodMs:i8`),
+	row(40, "ExpireDelegationToken", 0, 2, 2, `hmac:b expiryPeriodMs:i8`),
+	row(41, "DescribeDelegationToken", 0, 3, 2, `owners[]?(principalType:s principalName:s)`),
 	row(42, "DeleteGroups", 0, 2, 2, `groups[]s`),
 	row(43, "ElectLeaders", 0, 2, 2, `type:i1@1 topics[]?(topic:s partitions[]i4) timeoutMs:i4`),
 	row(44, "IncrementalAlterConfigs", 0, 1, 1, `resources[](type:i1 name:s configs[](name:s operation:i1 value:s?)) validateOnly:i1`),
@@ -64,8 +73,14 @@ var table = []API{
 	row(47, "OffsetDelete", 0, 0, never, `group:s topics[](topic:s partitions[](partition:i4))`),
 	row(56, "AlterPartition", 0, 3, 0, `brokerID:i4 brokerEpoch:i8 topics[](topic:s@0-1 topicID:id@2 partitions[](partition:i4 leaderEpoch:i4
 		newISR[]i4@0-2 newISRWithEpochs[]@3(brokerID:i4 brokerEpoch:i8) leaderRecoveryState:i1@1 partitionEpoch:i4))`),
+	row(57, "UpdateFeatures", 0, 1, 0, `timeoutMs:i4 updates[](feature:s maxVersionLevel:i2 allowDowngrade:i1@0-0 upgradeType:i1@1) validateOnly:i1@1`),
+	row(58, "Envelope", 0, 0, 0, `requestData:b principal:b? clientAddress:b`),
 	row(60, "DescribeCluster", 0, 1, 0, `includeOperations:i1 endpointType:i1@1`),
+	row(61, "DescribeProducers", 0, 0, 0, `topics[](topic:s partitions[]i4)`),
 	row(67, "AllocateProducerIds", 0, 0, 0, `brokerID:i4 brokerEpoch:i8`),
+	row(68, "ConsumerGroupHeartbeat", 0, 0, 0, `group:s member:s memberEpoch:i4 instanceID:s? rack:s? rebalanceTimeoutMs:i4 topics[]s?
+		serverAssignor:s? partitions[]?(topicID:id partitions[]i4)`),
+	row(69, "ConsumerGroupDescribe", 0, 0, 0, `groups[]s includeOperations:i1`),
 }
 
 // row makes a row of the table.
