@@ -13,6 +13,7 @@ import (
 // that order. Kafka: KafkaController.processBrokerChange, processBrokerModification.
 func (s *State) SetBrokers(registered []metadata.Broker) {
 	current := map[metadata.BrokerID]metadata.Broker{}
+	registered, gone := s.unsuspected(registered)
 	for _, b := range registered {
 		current[b.ID] = b
 	}
@@ -43,6 +44,9 @@ func (s *State) SetBrokers(registered []metadata.Broker) {
 	s.down(bounced)
 	s.up(returned)
 	s.down(dead)
+	if gone {
+		s.ElectMissing()
+	}
 }
 
 func sameAddresses(a, b metadata.Broker) bool {
@@ -63,7 +67,7 @@ func (s *State) up(brokers []metadata.Broker) {
 		call(func(s *State) {
 			s.batch.tellBrokers(s.brokerIDs())
 			for _, b := range brokers {
-				s.brokers[b.ID] = &broker{Broker: b}
+				s.brokers[b.ID] = s.revived(b)
 				delete(s.batch.audience, b.ID)
 			}
 		}),
@@ -75,6 +79,13 @@ func (s *State) up(brokers []metadata.Broker) {
 			s.deletionsOn(ids)
 		}),
 	)
+}
+
+// revived returns a broker that starts. One whose suspicion is taken back goes on to stop if it did before.
+func (s *State) revived(b metadata.Broker) *broker {
+	old := s.suspects[b.ID]
+	delete(s.suspects, b.ID)
+	return &broker{Broker: b, stopping: old != nil && old.Epoch == b.Epoch && old.stopping}
 }
 
 // tellAll sends the metadata of all partitions to some brokers.

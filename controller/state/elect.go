@@ -43,7 +43,7 @@ func (s *State) elect(p *partition, r rule) (elected, bool) {
 	case byReassignment:
 		return electAmong(p, p.Target(), live)
 	default:
-		unclean := r == byFailureUnclean || s.cfg.Unclean != nil && s.cfg.Unclean(p.Topic)
+		unclean := r == byFailureUnclean || s.cfg.Unclean != nil && s.cfg.Unclean(p.Topic) && !s.awaited(p)
 		return electOffline(p, live, unclean)
 	}
 }

@@ -204,10 +204,24 @@ func (h *history) actions() map[string]func(*rapid.T) {
 		},
 		"stop": func(t *rapid.T) {
 			b := rapid.SampledFrom(h.registered()).Draw(t, "broker")
-			if err := h.s.StopBroker(b.ID, b.Epoch); err != nil {
+			if err := h.s.StopBroker(b.ID, b.Epoch); err != nil && h.s.suspects[b.ID] == nil {
 				t.Fatal(err)
 			}
 			h.drain(t)
+		},
+		"suspect": func(t *rapid.T) {
+			b := rapid.SampledFrom(h.registered()).Draw(t, "broker")
+			h.s.Suspect(b.ID, b.Epoch)
+			h.drain(t)
+		},
+		"clear": func(t *rapid.T) {
+			for _, b := range h.s.Suspects() {
+				if h.alive[b.ID] != b.Epoch {
+					t.Fatalf("a former life of %d is suspected", b.ID)
+				}
+				h.s.Clear(b.ID, b.Epoch)
+				h.drain(t)
+			}
 		},
 		"prefer": func(t *rapid.T) {
 			h.s.ElectPreferred(nil)

@@ -24,8 +24,10 @@ type Config struct {
 type State struct {
 	cfg     Config
 	brokers map[metadata.BrokerID]*broker
-	topics  map[string]*topic
-	names   map[metadata.TopicID]string
+	// suspects are registered brokers that are treated as dead: see Suspect. None of them is in brokers.
+	suspects map[metadata.BrokerID]*broker
+	topics   map[string]*topic
+	names    map[metadata.TopicID]string
 	// reassigning holds the partitions with a reassignment that runs.
 	reassigning map[metadata.TopicPartition]struct{}
 
@@ -60,6 +62,7 @@ func New(cfg Config) *State {
 	return &State{
 		cfg:         cfg,
 		brokers:     map[metadata.BrokerID]*broker{},
+		suspects:    map[metadata.BrokerID]*broker{},
 		topics:      map[string]*topic{},
 		names:       map[metadata.TopicID]string{},
 		reassigning: map[metadata.TopicPartition]struct{}{},

@@ -54,6 +54,14 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) {
 		w.load(t, args, words, d.Input)
 	case "brokers":
 		w.s.SetBrokers(parseBrokers(t, words))
+	case "suspect", "clear":
+		f := w.s.Suspect
+		if d.Cmd == "clear" {
+			f = w.s.Clear
+		}
+		if b := parseBrokers(t, words)[0]; !f(b.ID, b.Epoch) {
+			fmt.Fprintln(&w.out, "no effect")
+		}
 	case "create":
 		w.create(t, d.Input)
 	case "grow":
