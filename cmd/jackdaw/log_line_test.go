@@ -36,15 +36,27 @@ func TestLineHandler_Records_InKafkasForm(t *testing.T) {
 		want  string
 	}{
 		{"a message alone", same, slog.LevelInfo, "hello", nil, "[2026-11-29 20:00:00,123] INFO hello"},
-		{"a component", func(lg *slog.Logger) *slog.Logger { return lg.With("component", "fetcher", "leader", 3) }, slog.LevelWarn, "refused",
-			[]any{"topic", "t", "err", errors.New("no luck")}, `[2026-11-29 20:00:00,123] WARN refused leader=3 topic=t err="no luck" (fetcher)`},
-		{"the logger's name wins when it is given later", func(lg *slog.Logger) *slog.Logger { return lg.With("component", "a") }, slog.LevelInfo,
-			"[KafkaServer id=1] started", []any{"logger", "kafka.server.KafkaServer"},
-			"[2026-11-29 20:00:00,123] INFO [KafkaServer id=1] started (kafka.server.KafkaServer)"},
-		{"groups", func(lg *slog.Logger) *slog.Logger { return lg.WithGroup("g").With("a", 1) }, slog.LevelError, "m",
-			[]any{slog.Group("h", "b", 2), "logger", "x"}, "[2026-11-29 20:00:00,123] ERROR m g.a=1 g.h.b=2 g.logger=x"},
-		{"what needs quotes", same, slog.LevelDebug, "two\nlines", []any{"a", "", "b", "x y", "c", "p=q", "d", "l1\nl2", "e", 1500 * time.Millisecond, "f", 2500 * time.Nanosecond},
-			`[2026-11-29 20:00:00,123] DEBUG two\nlines a="" b="x y" c="p=q" d="l1\nl2" e=1.5s f=2.5us`},
+		{
+			"a component", func(lg *slog.Logger) *slog.Logger { return lg.With("component", "fetcher", "leader", 3) }, slog.LevelWarn, "refused",
+			[]any{"topic", "t", "err", errors.New("no luck")},
+			`[2026-11-29 20:00:00,123] WARN refused leader=3 topic=t err="no luck" (fetcher)`,
+		},
+		{
+			"the logger's name wins when it is given later", func(lg *slog.Logger) *slog.Logger { return lg.With("component", "a") }, slog.LevelInfo,
+			"[KafkaServer id=1] started",
+			[]any{"logger", "kafka.server.KafkaServer"},
+			"[2026-11-29 20:00:00,123] INFO [KafkaServer id=1] started (kafka.server.KafkaServer)",
+		},
+		{
+			"groups", func(lg *slog.Logger) *slog.Logger { return lg.WithGroup("g").With("a", 1) }, slog.LevelError, "m",
+			[]any{slog.Group("h", "b", 2), "logger", "x"},
+			"[2026-11-29 20:00:00,123] ERROR m g.a=1 g.h.b=2 g.logger=x",
+		},
+		{
+			"what needs quotes", same, slog.LevelDebug, "two\nlines",
+			[]any{"a", "", "b", "x y", "c", "p=q", "d", "l1\nl2", "e", 1500 * time.Millisecond, "f", 2500 * time.Nanosecond},
+			`[2026-11-29 20:00:00,123] DEBUG two\nlines a="" b="x y" c="p=q" d="l1\nl2" e=1.5s f=2.5us`,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := lineOf(t, tc.build, tc.level, tc.msg, tc.args...); got != tc.want+"\n" {

@@ -155,7 +155,7 @@ func picture() string {
 	for level := 6; level >= 0; level-- {
 		fmt.Fprintf(&b, "  subgraph level%d[level %d]\n", level, level)
 		for _, r := range rooms {
-			if r.level == level && !strings.HasPrefix(r.name, "compat-tests") {
+			if r.level == level && !r.outside() {
 				shape := "[%s]"
 				if r.pure {
 					shape = "([%s])"
