@@ -63,7 +63,10 @@ type Broker struct {
 	replicas   *replication.ReplicaManager
 	controller *controller.Controller
 	groups     *service.Groups
-	// stopCoordinators unloads all groups, and answers whoever waits in one.
+	// transactions is the transaction coordinator, markers are its connections to the leaders of partitions.
+	transactions *service.Transactions
+	markers      *peerLinks
+	// stopCoordinators unloads all groups and transactional ids, and answers whoever waits in one.
 	stopCoordinators context.CancelFunc
 	toController     *peer.ControllerChannel
 	isr              *isrProposer

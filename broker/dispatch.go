@@ -33,6 +33,11 @@ var handlers = map[kmsg.Key]func(*Broker, *network.Request){
 	kmsg.DeleteRecords:              (*Broker).handleDeleteRecords,
 	kmsg.InitProducerID:             (*Broker).handleInitProducerID,
 	kmsg.OffsetForLeaderEpoch:       (*Broker).handleOffsetForLeaderEpoch,
+	kmsg.AddPartitionsToTxn:         (*Broker).handleAddPartitionsToTxn,
+	kmsg.AddOffsetsToTxn:            (*Broker).handleAddOffsetsToTxn,
+	kmsg.EndTxn:                     (*Broker).handleEndTxn,
+	kmsg.WriteTxnMarkers:            (*Broker).handleWriteTxnMarkers,
+	kmsg.TxnOffsetCommit:            (*Broker).handleTxnOffsetCommit,
 	kmsg.DescribeConfigs:            (*Broker).handleDescribeConfigs,
 	kmsg.AlterConfigs:               (*Broker).handleAlterConfigs,
 	kmsg.CreatePartitions:           (*Broker).handleCreatePartitions,
@@ -59,6 +64,8 @@ var handlers = map[kmsg.Key]func(*Broker, *network.Request){
 	kmsg.ConsumerGroupHeartbeat:     (*Broker).handleConsumerGroupHeartbeat,
 	kmsg.ConsumerGroupDescribe:      (*Broker).handleConsumerGroupDescribe,
 	kmsg.DescribeCluster:            (*Broker).handleDescribeCluster,
+	kmsg.DescribeTransactions:       (*Broker).handleDescribeTransactions,
+	kmsg.ListTransactions:           (*Broker).handleListTransactions,
 	kmsg.AllocateProducerIDs:        (*Broker).handleAllocateProducerIDs,
 }
 

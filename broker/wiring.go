@@ -8,12 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/google/uuid"
-
 	"jackdaw/broker/network"
 	"jackdaw/controller"
-	"jackdaw/coordinator/group"
-	"jackdaw/coordinator/service"
 	"jackdaw/internal/budget"
 	"jackdaw/internal/run"
 	"jackdaw/log"
@@ -21,9 +17,6 @@ import (
 	"jackdaw/peer"
 	"jackdaw/replication"
 )
-
-// loadBytes is how much of a partition is read at once when a coordinator loads it. Kafka: offsets.load.buffer.size.
-const loadBytes = 5 << 20
 
 // openLogs loads the data directories, recovering them after an unclean stop.
 func (b *Broker) openLogs(ctx context.Context) error {
@@ -102,7 +95,7 @@ func (b *Broker) openCores() {
 	})
 	b.isr = newISRProposer(b.id, b.brokerEpoch.Load, b.toController.Request, b.log)
 	b.replicas = replication.New(b.replicationConfig())
-	b.groups = service.NewGroups(b.groupsConfig())
+	b.openCoordinators()
 	b.controller = controller.New(controller.Config{
 		BrokerID:            b.id,
 		InterBrokerListener: b.cfg.Network.InterBroker,
@@ -148,26 +141,6 @@ func (b *Broker) replicationConfig() replication.Config {
 	}
 }
 
-func (b *Broker) groupsConfig() service.GroupsConfig {
-	c := service.GroupsConfig{
-		Config:          group.DefaultConfig(),
-		Log:             &coordinatorLog{replicas: b.replicas, logs: b.logs, loadBytes: loadBytes},
-		Partitions:      b.cfg.Groups.Partitions,
-		CommitTimeout:   b.cfg.Groups.CommitTimeout,
-		PartitionExists: func(tp metadata.TopicPartition) bool { _, ok := b.cache.Image().Partition(tp); return ok },
-		NewMemberID:     uuid.NewString,
-		Now:             time.Now,
-		Logger:          b.log,
-		Metrics:         b.registry,
-	}
-	c.MinSessionTimeout, c.MaxSessionTimeout = b.cfg.Groups.MinSessionTimeout, b.cfg.Groups.MaxSessionTimeout
-	c.InitialRebalanceDelay = b.cfg.Groups.InitialRebalanceDelay
-	c.MaxSize = b.cfg.Groups.MaxSize
-	c.MaxMetadata = b.cfg.Groups.MetadataMaxBytes
-	c.OffsetsRetention, c.RetentionCheckInterval = b.cfg.Groups.Retention, b.cfg.Groups.RetentionInterval
-	return c
-}
-
 // runParts starts everything that has a loop. The order does not matter: nothing is asked of them before the broker is
 // registered.
 func (b *Broker) runParts(parts *run.Group) {
@@ -175,26 +148,10 @@ func (b *Broker) runParts(parts *run.Group) {
 	parts.Go("logs", b.logs.Run)
 	parts.Go("replicas", b.replicas.Run)
 	parts.Go("isr-proposer", b.isr.Run)
-	groups, stop := context.WithCancel(parts.Context())
-	b.stopCoordinators = stop
-	parts.Go("groups", func(context.Context) error { return b.groups.Run(groups) })
+	b.runCoordinators(parts)
 	parts.Go("controller", b.controller.Run)
 	if b.admin != nil {
 		parts.Go("admin", b.admin.Run)
-	}
-}
-
-// leadershipChanged tells the coordinators which partitions of their topics this broker leads now.
-func (b *Broker) leadershipChanged(changes []replication.LeadershipChange) {
-	for _, c := range changes {
-		if c.TP.Topic != groupTopic {
-			continue
-		}
-		if c.Leader {
-			b.groups.Elected(c.TP.Partition, c.Epoch)
-		} else {
-			b.groups.Resigned(c.TP.Partition, c.Epoch)
-		}
 	}
 }
 

@@ -53,6 +53,14 @@ var table = []API{
 	row(21, "DeleteRecords", 0, 2, 2, `topics[](topic:s partitions[](partition:i4 offset:i8)) timeoutMs:i4`),
 	row(22, "InitProducerId", 0, 5, 2, `transactionalID:s? timeoutMs:i4 producerID:i8@3 producerEpoch:i2@3`),
 	row(23, "OffsetForLeaderEpoch", 0, 4, 4, `replicaID:i4@3 topics[](topic:s partitions[](partition:i4 currentLeaderEpoch:i4@2 leaderEpoch:i4))`),
+	row(24, "AddPartitionsToTxn", 0, 5, 3, `transactions[]@4(transactionalID:s producerID:i8 producerEpoch:i2 verifyOnly:i1
+			topics[](topic:s partitions[]i4))
+		transactionalID:s@0-3 producerID:i8@0-3 producerEpoch:i2@0-3 topics[]@0-3(topic:s partitions[]i4)`),
+	row(25, "AddOffsetsToTxn", 0, 4, 3, `transactionalID:s producerID:i8 producerEpoch:i2 group:s`),
+	row(26, "EndTxn", 0, 4, 3, `transactionalID:s producerID:i8 producerEpoch:i2 commit:i1`),
+	row(27, "WriteTxnMarkers", 0, 1, 1, `markers[](producerID:i8 producerEpoch:i2 committed:i1 topics[](topic:s partitions[]i4) coordinatorEpoch:i4)`),
+	row(28, "TxnOffsetCommit", 0, 4, 3, `transactionalID:s group:s producerID:i8 producerEpoch:i2 generation:i4@3 member:s@3 instanceID:s@3?
+		topics[](topic:s partitions[](partition:i4 offset:i8 leaderEpoch:i4@2 metadata:s?))`),
 	row(29, "DescribeAcls", 0, 3, 2, `resourceType:i1 resourceName:s? patternType:i1@1 principal:s? host:s? operation:i1 permission:i1`),
 	row(30, "CreateAcls", 0, 3, 2, `creations[](resourceType:i1 resourceName:s patternType:i1@1 principal:s host:s operation:i1 permission:i1)`),
 	row(31, "DeleteAcls", 0, 3, 2, `filters[](resourceType:i1 resourceName:s? patternType:i1@1 principal:s? host:s? operation:i1 permission:i1)`),
@@ -77,6 +85,8 @@ var table = []API{
 	row(58, "Envelope", 0, 0, 0, `requestData:b principal:b? clientAddress:b`),
 	row(60, "DescribeCluster", 0, 1, 0, `includeOperations:i1 endpointType:i1@1`),
 	row(61, "DescribeProducers", 0, 0, 0, `topics[](topic:s partitions[]i4)`),
+	row(65, "DescribeTransactions", 0, 0, 0, `transactionalIDs[]s`),
+	row(66, "ListTransactions", 0, 1, 0, `stateFilters[]s producerIDFilters[]i8 durationFilterMs:i8@1`),
 	row(67, "AllocateProducerIds", 0, 0, 0, `brokerID:i4 brokerEpoch:i8`),
 	row(68, "ConsumerGroupHeartbeat", 0, 0, 0, `group:s member:s memberEpoch:i4 instanceID:s? rack:s? rebalanceTimeoutMs:i4 topics[]s?
 		serverAssignor:s? partitions[]?(topicID:id partitions[]i4)`),

@@ -443,3 +443,23 @@ func TestParseConnect_Forms(t *testing.T) {
 		t.Error("no server was taken")
 	}
 }
+
+func TestSession_ConsumerOffset_StoredAsKafkaDid(t *testing.T) {
+	onBoth(t, func(t *testing.T, e env) {
+		_, s := prepared(t, e.config())
+		tp := metadata.TopicPartition{Topic: "a", Partition: 3}
+		if _, ok, err := s.ConsumerOffset(t.Context(), "g", tp); ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		for _, offset := range []int64{7, 1 << 40} {
+			must(t, s.SetConsumerOffset(t.Context(), "g", tp, offset))
+			if got, ok, err := s.ConsumerOffset(t.Context(), "g", tp); got != offset || !ok || err != nil {
+				t.Errorf("got %d, %v, %v, want %d", got, ok, err, offset)
+			}
+		}
+		data, _, err := s.Get(t.Context(), "/consumers/g/offsets/a/3")
+		if string(data) != "1099511627776" || err != nil {
+			t.Errorf("znode holds %q, %v", data, err)
+		}
+	})
+}

@@ -111,3 +111,11 @@ func Desanitize(name string) string {
 	}
 	return s
 }
+
+// ConsumerOffsetPath is an offset of a group as OffsetCommit version 0 keeps it. Kafka: ZkData.ConsumerOffset.
+func ConsumerOffsetPath(group string, tp metadata.TopicPartition) string {
+	return "/consumers/" + group + "/offsets/" + tp.Topic + "/" + strconv.Itoa(int(tp.Partition))
+}
+
+// EncodeConsumerOffset is the content of that node: the offset in decimal.
+func EncodeConsumerOffset(offset int64) []byte { return strconv.AppendInt(nil, offset, 10) }
