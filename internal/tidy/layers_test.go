@@ -83,7 +83,9 @@ var rooms = []room{
 }
 
 // outside reports rooms that see nothing of the house but themselves.
-func (r room) outside() bool { return strings.HasPrefix(r.name, "bench") || strings.HasPrefix(r.name, "compat-tests") }
+func (r room) outside() bool {
+	return strings.HasPrefix(r.name, "bench") || strings.HasPrefix(r.name, "compat-tests")
+}
 
 // foundation is open to every room but those outside.
 var foundation = []string{"internal/assert", "metadata"}
