@@ -20,6 +20,7 @@ import (
 	"jackdaw/internal/run"
 	"jackdaw/internal/vfs"
 	"jackdaw/log"
+	"jackdaw/log/cleaner"
 	"jackdaw/metadata"
 	"jackdaw/peer"
 	"jackdaw/replication"
@@ -59,6 +60,7 @@ type Broker struct {
 	fs         vfs.FS
 	logs       *log.Manager
 	logsOpen   bool
+	cleaner    *cleaner.Cleaner // nil with log.cleaner.enable=false
 	network    *network.Server
 	replicas   *replication.ReplicaManager
 	controller *controller.Controller

@@ -26,6 +26,7 @@ func (b *Broker) applyDynamic(ctx context.Context, was, now *config.Broker) {
 	if n := now.Replication.NumFetchers; n != was.Replication.NumFetchers {
 		b.replicas.SetFetchers(max(n, 1))
 	}
+	b.retuneCleaner(was.Log.Cleaner, now.Log.Cleaner)
 	if enabled(now) && !enabled(was) {
 		b.electMissing(ctx)
 	}

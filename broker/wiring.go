@@ -47,6 +47,7 @@ func (b *Broker) openLogs(ctx context.Context) error {
 		return err
 	}
 	b.logsOpen = true
+	b.openCleaner()
 	b.topics.changed = func(_ context.Context, topic string) { b.logs.UpdateConfig(topic) }
 	return nil
 }
@@ -146,6 +147,9 @@ func (b *Broker) replicationConfig() replication.Config {
 func (b *Broker) runParts(parts *run.Group) {
 	parts.Go("network", b.network.Run)
 	parts.Go("logs", b.logs.Run)
+	if b.cleaner != nil {
+		parts.Go("log-cleaner", b.cleaner.Run)
+	}
 	parts.Go("replicas", b.replicas.Run)
 	parts.Go("isr-proposer", b.isr.Run)
 	b.runCoordinators(parts)

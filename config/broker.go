@@ -144,7 +144,10 @@ type Log struct {
 type Cleaner struct {
 	Enable           bool
 	Threads          int
-	DedupeBufferSize int64 // bytes, of all threads
+	DedupeBufferSize int64   // bytes, of all threads
+	LoadFactor       float64 // share of it that is filled
+	IOBufferSize     int     // bytes, of all threads
+	BytesPerSecond   float64 // read and written by all threads
 	Backoff          time.Duration
 }
 
@@ -315,6 +318,9 @@ func newLog(r *reader) Log {
 			Enable:           r.bool("log.cleaner.enable"),
 			Threads:          r.int("log.cleaner.threads"),
 			DedupeBufferSize: r.int64("log.cleaner.dedupe.buffer.size"),
+			LoadFactor:       r.float("log.cleaner.io.buffer.load.factor"),
+			IOBufferSize:     r.int("log.cleaner.io.buffer.size"),
+			BytesPerSecond:   r.float("log.cleaner.io.max.bytes.per.second"),
 			Backoff:          r.millis("log.cleaner.backoff.ms"),
 		},
 	}

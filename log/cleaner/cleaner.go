@@ -27,6 +27,8 @@ type Cleaner struct {
 		// bad are the logs that could not be cleaned.
 		bad map[metadata.TopicPartition]bool
 	}
+	// tuned holds the newest Tuning that the workers do not know of yet.
+	tuned chan Tuning
 	// checkpoints serializes changes of the checkpoint files, which are read and replaced as a whole.
 	checkpoints sync.Mutex
 }
@@ -34,7 +36,7 @@ type Cleaner struct {
 // New allocates a Cleaner; Run works.
 func New(o Options) *Cleaner {
 	o = o.withDefaults()
-	c := &Cleaner{o: o, lg: o.Logger.With("component", "log-cleaner"), throttle: newThrottle(o.BytesPerSecond, o.Now)}
+	c := &Cleaner{o: o, lg: o.Logger.With("component", "log-cleaner"), throttle: newThrottle(o.BytesPerSecond, o.Now), tuned: make(chan Tuning, 1)}
 	c.mu.busy = map[metadata.TopicPartition]bool{}
 	c.mu.bad = map[metadata.TopicPartition]bool{}
 	c.metrics = newMetrics(o.Metrics, c.uncleanable)
@@ -47,13 +49,42 @@ func (c *Cleaner) uncleanable() float64 {
 	return float64(len(c.mu.bad))
 }
 
+// Retune changes settings while Run works. Passes under way are given up and begin again. It does not wait, and is for
+// one goroutine at a time. Kafka: LogCleaner.reconfigure.
+func (c *Cleaner) Retune(t Tuning) {
+	select {
+	case <-c.tuned: // an older one that nobody has taken
+	default:
+	}
+	c.tuned <- t
+}
+
 // Run cleans until ctx ends. It returns nil.
 func (c *Cleaner) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		c.runTuned(ctx)
+	}
+	return nil
+}
+
+// runTuned cleans until ctx ends or the settings change. The settings change only while no worker runs.
+func (c *Cleaner) runTuned(ctx context.Context) {
+	workers, stop := context.WithCancel(ctx)
 	var g errgroup.Group
 	for range c.o.Threads {
-		g.Go(func() error { c.work(ctx); return nil })
+		g.Go(func() error { c.work(workers); return nil })
 	}
-	return g.Wait()
+	select {
+	case <-ctx.Done():
+		stop()
+		_ = g.Wait() // workers have no error
+	case t := <-c.tuned:
+		stop()
+		_ = g.Wait()
+		c.o.Tuning = t.withDefaults()
+		c.throttle = newThrottle(c.o.BytesPerSecond, c.o.Now)
+		c.lg.Info("log cleaner has new settings", "threads", c.o.Threads, "dedupe_bytes", c.o.DedupeBytes, "bytes_per_second", c.o.BytesPerSecond)
+	}
 }
 
 // work is one worker. Its memory for keys is allocated when there is a log to clean, and given back when there is none.

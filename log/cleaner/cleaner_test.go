@@ -1,6 +1,7 @@
 package cleaner
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -8,6 +9,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -54,7 +56,7 @@ func open(t *testing.T, fsys vfs.FS) (*fixture, error) {
 	}
 	l.SetHighWatermark(l.EndOffset())
 	f.l = l
-	f.c = New(Options{Logs: f.logs, DedupeBytes: 1 << 16, IOBytes: 700, Now: now, Logger: slog.New(slog.DiscardHandler)})
+	f.c = New(Options{Logs: f.logs, Tuning: Tuning{DedupeBytes: 1 << 16, IOBytes: 700}, Now: now, Logger: slog.New(slog.DiscardHandler)})
 	return f, nil
 }
 
@@ -266,7 +268,7 @@ func TestCleaner_Checkpoint_NextPassStartsThere(t *testing.T) {
 
 func TestCleaner_SmallMap_SeveralPasses(t *testing.T) {
 	f := mustOpen(t, vfs.NewMem(nil))
-	f.c = New(Options{Logs: f.logs, DedupeBytes: 24 * 10, IOBytes: 100, Now: func() time.Time { return f.now }})
+	f.c = New(Options{Logs: f.logs, Tuning: Tuning{DedupeBytes: 24 * 10, IOBytes: 100}, Now: func() time.Time { return f.now }})
 	rng := rand.New(rand.NewPCG(3, 1))
 	if err := f.workload(rng, 60); err != nil {
 		t.Fatal(err)
@@ -379,5 +381,43 @@ func TestThrottle_Rate_PausesForWhatIsAhead(t *testing.T) {
 	}
 	if err := newThrottle(0, nil).wait(t.Context(), 1<<30); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestCleaner_Retune_WorkersBeginAgainWithNewSettings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := mustOpen(t, vfs.NewMem(nil))
+		f.c.o.Backoff = time.Hour
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			if err := f.c.Run(ctx); err != nil {
+				t.Error(err)
+			}
+		}()
+		synctest.Wait()
+		f.fill(t)
+		f.c.Retune(Tuning{Threads: 3, BytesPerSecond: 1e9})
+		f.c.Retune(Tuning{Threads: 2, BytesPerSecond: 1e12})
+		synctest.Wait()
+		stop()
+		<-ended
+		if f.c.o.Threads != 2 || f.c.o.DedupeBytes != 128<<20 {
+			t.Errorf("settings after Retune: %+v", f.c.o.Tuning)
+		}
+		if done, err := f.logs.ReadCleanerCheckpoints("/d"); err != nil || done[tp] == 0 {
+			t.Errorf("cleaner checkpoint %v, %v: nothing was cleaned after Retune", done, err)
+		}
+	})
+}
+
+// fill makes a log that is worth a pass.
+func (f *fixture) fill(t *testing.T) {
+	t.Helper()
+	for i := range 50 {
+		if err := f.put(record.BuilderOptions{}, record.None, fmt.Sprint("k", i%5), strings.Repeat("v", 100)); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

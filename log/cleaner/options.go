@@ -11,8 +11,16 @@ import (
 
 // Options configures a Cleaner. Zero values get Kafka's defaults.
 type Options struct {
+	Tuning
 	// Logs holds the logs and their directories.
-	Logs *log.Manager
+	Logs    *log.Manager
+	Logger  *slog.Logger
+	Metrics prometheus.Registerer
+	Now     func() time.Time
+}
+
+// Tuning is the part of Options that may change while a Cleaner runs.
+type Tuning struct {
 	// Threads is the number of workers. log.cleaner.threads, 1
 	Threads int
 	// DedupeBytes is the memory of all key maps together; LoadFactor how far they are filled.
@@ -26,25 +34,27 @@ type Options struct {
 	BytesPerSecond float64
 	// Backoff is the pause when there is nothing to do. log.cleaner.backoff.ms, 15 s
 	Backoff time.Duration
-	Logger  *slog.Logger
-	Metrics prometheus.Registerer
-	Now     func() time.Time
+}
+
+func (t Tuning) withDefaults() Tuning {
+	t.Threads = max(t.Threads, 1)
+	if t.DedupeBytes == 0 {
+		t.DedupeBytes = 128 << 20
+	}
+	if t.LoadFactor == 0 {
+		t.LoadFactor = 0.9
+	}
+	if t.IOBytes == 0 {
+		t.IOBytes = 512 << 10
+	}
+	if t.Backoff == 0 {
+		t.Backoff = 15 * time.Second
+	}
+	return t
 }
 
 func (o Options) withDefaults() Options {
-	o.Threads = max(o.Threads, 1)
-	if o.DedupeBytes == 0 {
-		o.DedupeBytes = 128 << 20
-	}
-	if o.LoadFactor == 0 {
-		o.LoadFactor = 0.9
-	}
-	if o.IOBytes == 0 {
-		o.IOBytes = 512 << 10
-	}
-	if o.Backoff == 0 {
-		o.Backoff = 15 * time.Second
-	}
+	o.Tuning = o.Tuning.withDefaults()
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -1,0 +1,104 @@
+//go:build compat
+
+package compat
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"jackdaw/compat-tests/cluster"
+)
+
+// compacting are the settings of a broker that compacts at once.
+var compacting = map[string]string{"log.cleaner.backoff.ms": "200", "log.initial.task.delay.ms": "500"}
+
+// compactTopic are the settings of a topic of which all but the active segment is worth a pass.
+var compactTopic = []string{"cleanup.policy", "compact", "segment.bytes", "20000", "min.cleanable.dirty.ratio", "0.01", "delete.retention.ms", "0"}
+
+// overwrite produces n records over a few keys, with tombstones for some, and returns the latest value of each key.
+func overwrite(t *testing.T, cl *kgo.Client, topic string, n int) map[string]string {
+	t.Helper()
+	latest := map[string]string{}
+	for i := range n {
+		r := &kgo.Record{Topic: topic, Key: fmt.Appendf(nil, "k%d", i%17)}
+		if i%17 != 3 {
+			r.Value = fmt.Appendf(nil, "%d %s", i, strings.Repeat("v", 200))
+		}
+		if err := cl.ProduceSync(t.Context(), r).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		latest[string(r.Key)] = string(r.Value)
+	}
+	return latest
+}
+
+// latestOf reads a partition from its start, and returns the latest value of each key and the offsets.
+func latestOf(t *testing.T, c *cluster.Cluster, topic string) (latest map[string]string, offsets []int64) {
+	t.Helper()
+	end := endOffset(t, c.Broker(c.Running()[0]).Addr(), topic, 0)
+	cl := client(t, c, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {0: kgo.NewOffset().At(0)}}), kgo.FetchMaxWait(200*time.Millisecond))
+	latest = map[string]string{}
+	for len(offsets) == 0 || offsets[len(offsets)-1] < end-1 {
+		f := cl.PollFetches(t.Context())
+		if err := f.Err0(); err != nil {
+			t.Fatal(err)
+		}
+		f.EachRecord(func(r *kgo.Record) {
+			latest[string(r.Key)] = string(r.Value)
+			offsets = append(offsets, r.Offset)
+		})
+	}
+	return latest, offsets
+}
+
+// The cleaner runs in the broker: what is dead goes, offsets stay, nothing that counts is lost, not over a restart either;
+// and its settings change while it runs (S32).
+func TestCompaction_RunningBroker_KeepsTheLatestOfEachKey(t *testing.T) {
+	config := maps.Clone(compacting)
+	c := cluster.Start(t, cluster.Options{Brokers: 1, Config: config})
+	topic := topicName(t)
+	createTopic(t, c, topic, 1, 1, compactTopic...)
+	const records = 600
+	want := overwrite(t, client(t, c), topic, records)
+	awaitCompaction(t, c, topic, want)
+
+	alter := []kadm.AlterConfig{{Name: "log.cleaner.threads", Value: kadm.StringPtr("2")}}
+	if r, err := admin(t, c).AlterBrokerConfigs(t.Context(), alter, 1); err != nil || r[0].Err != nil {
+		t.Fatalf("log.cleaner.threads: %v %+v", err, r)
+	}
+	maps.Copy(want, overwrite(t, client(t, c), topic, records))
+	awaitCompaction(t, c, topic, want)
+
+	b := c.Broker(1)
+	if err := b.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitLeaders(t, c, topic, 1)
+	awaitCompaction(t, c, topic, want)
+}
+
+// awaitCompaction waits until a partition holds far less than was written, and checks what is left.
+func awaitCompaction(t *testing.T, c *cluster.Cluster, topic string, want map[string]string) {
+	t.Helper()
+	cluster.Eventually(t, 30*time.Second, "compaction of "+topic, func() error {
+		latest, offsets := latestOf(t, c, topic)
+		for key, value := range want {
+			if got := latest[key]; got != value {
+				t.Fatalf("key %s: %.10q, want %.10q", key, got, value)
+			}
+		}
+		if len(offsets) > 300 {
+			return fmt.Errorf("%d records are left", len(offsets))
+		}
+		return nil
+	})
+}
