@@ -32,7 +32,7 @@ func (l *Log) AppendAsLeader(records []byte, e metadata.LeaderEpoch, o AppendOpt
 		return AppendInfo{RecordErrors: recordErrors(err)}, err
 	}
 	info, err := l.appendPrepared(buf, cfg, e, o.Origin)
-	if err != nil || info.Duplicate || o.DeferFlush {
+	if err != nil || info.Duplicate {
 		return info, err
 	}
 	return info, l.flushIfDue(cfg)

@@ -12,11 +12,9 @@ import (
 // next one. Kafka: UnifiedLog.flush.
 func (l *Log) Flush() error { return l.flushTo(l.end.Load()) }
 
-// FlushIfDue makes durable what was appended with DeferFlush, if flush.messages asks for it.
-func (l *Log) FlushIfDue() error { return l.flushIfDue(l.cfg.Load()) }
-
-// flushIfDue flushes when flush.messages asks for it. With flush.messages=1 this is group commit: producers wait for the
-// lock, the first of them syncs for all that had appended by then, and the others find their records durable.
+// flushIfDue flushes when flush.messages asks for it. With flush.messages=1 this is group commit: the log's lock is free
+// while the disk works, so others append meanwhile and wait for the next fsync; the first of them syncs for all that had
+// appended by then, and the rest finds its records durable.
 func (l *Log) flushIfDue(cfg *Config) error {
 	if cfg.FlushMessages == math.MaxInt64 {
 		return nil
@@ -41,11 +39,10 @@ func (l *Log) flushRange(offset int64, active bool) error {
 	if l.recovery.Load() >= offset {
 		return nil
 	}
-	l.flushing.Lock()
-	defer l.flushing.Unlock()
-	if l.recovery.Load() >= offset {
+	if !l.flushing.enter(func() bool { return l.recovery.Load() >= offset }) {
 		return nil // shared
 	}
+	defer l.flushing.leave()
 	if err := l.usable(); err != nil {
 		return err
 	}

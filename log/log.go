@@ -48,7 +48,7 @@ type Log struct {
 	epochs   *epoch.Cache
 	ends     boundaries
 	// flushing lets one flush run and others share it.
-	flushing sync.Mutex
+	flushing rounds
 	// gone is set when the log was closed or deleted.
 	gone atomic.Bool
 

@@ -247,8 +247,8 @@ func (m *Manager) WriteHWCheckpoints(hws map[metadata.TopicPartition]int64) erro
 // delete renames the directory of a log that nobody can find any more, and closes it. It is marked as gone first, so that
 // who still uses it and does not find the files any more does not take that for a failed disk.
 func (l *Log) delete() error {
-	l.flushing.Lock()
-	defer l.flushing.Unlock()
+	l.flushing.enter(never)
+	defer l.flushing.leave()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.usable(); err != nil {

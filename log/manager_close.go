@@ -55,8 +55,8 @@ func (m *Manager) closeDir(ctx context.Context, d *logDir) error {
 // Close writes the producer snapshot, seals the indexes, syncs and closes the files. It is idempotent. On an offline
 // directory it only closes. Kafka: UnifiedLog.close.
 func (l *Log) Close() error {
-	l.flushing.Lock()
-	defer l.flushing.Unlock()
+	l.flushing.enter(never)
+	defer l.flushing.leave()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.gone.Load() {

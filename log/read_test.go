@@ -99,6 +99,9 @@ func TestRead_RacingAppends_NeverAboveTheBound(t *testing.T) {
 				}
 				b, err := r.ReadAll(nil)
 				r.Release()
+				if err == nil && len(b) == 0 && from == upTo-1 {
+					continue // the append of the last batch is not over: its end is known before its bytes may be read
+				}
 				if err != nil || len(b) == 0 {
 					t.Errorf("offset %d of %d: %d bytes, %v", from, upTo, len(b), err)
 					return

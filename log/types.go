@@ -22,9 +22,6 @@ type AppendOptions struct {
 	Origin Origin
 	// AllowZstd is false for Produce versions below 7, which may not carry zstd. It counts only with Origin Client.
 	AllowZstd bool
-	// DeferFlush leaves the fsync that flush.messages may ask for to a call of FlushIfDue, which the caller makes when it
-	// has given up its own locks and before it answers: so others can append meanwhile and share the next fsync.
-	DeferFlush bool
 }
 
 // RecordError names one bad record of a refused batch. Kafka: ProduceResponse.RecordError.

@@ -14,7 +14,12 @@ import (
 // benchManager is one broker on the machine's disk that leads t0 alone.
 func benchManager(b *testing.B) *ReplicaManager {
 	b.Helper()
-	logs := log.NewManager(log.Options{FS: vfs.OS{}, Dirs: []string{b.TempDir()}})
+	return benchManagerOf(b, log.DefaultConfig())
+}
+
+func benchManagerOf(b *testing.B, cfg log.Config) *ReplicaManager {
+	b.Helper()
+	logs := log.NewManager(log.Options{FS: vfs.OS{}, Dirs: []string{b.TempDir()}, Config: func(string) log.Config { return cfg }})
 	if err := logs.Open(b.Context()); err != nil {
 		b.Fatal(err)
 	}
