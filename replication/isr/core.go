@@ -121,9 +121,26 @@ func (c *Core) older(s State) bool {
 	return s.LeaderEpoch < c.committed.LeaderEpoch || s.PartitionEpoch < c.committed.PartitionEpoch
 }
 
+// undecided reports whether s tells nothing of a proposal that is on its way: it has the very epochs that the proposal is
+// conditional on, so the controller may still accept it. A controller that took office, or looked at a failed directory,
+// sends such a state:
+//
+//	leader:     proposes isr 1,2 at version 7; replica 2 has all up to 10, so 11 must wait
+//	controller: sends the state of version 7 again, isr 1
+//	leader:     takes 11 for committed, as only 1 is in sync
+//	controller: accepts isr 1,2; then 2 is elected and 11 is lost
+//
+// Differs from Kafka: Partition.makeLeader forgets the pending change.
+func (c *Core) undecided(s State) bool {
+	return c.role == Leader && c.pending.kind != noChange && !c.pending.stale &&
+		s.LeaderEpoch == c.committed.LeaderEpoch && s.PartitionEpoch == c.committed.PartitionEpoch
+}
+
 // adopt makes s the committed state and keeps the knowledge of replicas that stay assigned.
 func (c *Core) adopt(s State) {
-	c.clearPending()
+	if !c.undecided(s) {
+		c.clearPending()
+	}
 	remotes := make([]Replica, 0, len(s.Replicas))
 	for _, id := range s.Replicas {
 		if id == c.self {

@@ -12,7 +12,7 @@ import (
 	"jackdaw/metadata"
 )
 
-// TestCore_Traces runs testdata/*.txt: broker 1 with a lag time of 30 s. The commands are
+// TestCore_Traces runs testdata/traces: broker 1 with a lag time of 30 s. The commands are
 //
 //	leader | follower  epoch= pepoch= isr= [replicas=] [adding=] [leo= hw=] [leader=] [min=] [at=]
 //	append leo= [at=]          fetch replica= offset= [start=] [bepoch=] [dead] [at=]
@@ -24,7 +24,7 @@ import (
 //	diverged end=e:o last= offset=
 //	reset leo= end= start=
 func TestCore_Traces(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/traces", func(t *testing.T, path string) {
 		h := &traceHarness{t: t, core: New(1, 30*time.Second)}
 		datadriven.RunTest(t, path, h.run)
 	})
