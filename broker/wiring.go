@@ -107,6 +107,7 @@ func (b *Broker) openCores() {
 		AutoLeaderRebalance: b.cfg.Controller.AutoRebalance,
 		ImbalancePercent:    b.cfg.Controller.ImbalancePercent,
 		RebalanceInterval:   b.cfg.Controller.ImbalanceInterval,
+		FastFailover:        b.cfg.Controller.FastFailover,
 		Logger:              b.log,
 		StateChange:         b.stateChange,
 		Metrics:             b.registry,

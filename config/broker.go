@@ -92,6 +92,7 @@ type Replication struct {
 // Controller is about the controller's own work.
 type Controller struct {
 	AutoRebalance     bool
+	FastFailover      bool
 	ImbalancePercent  int
 	ImbalanceInterval time.Duration
 	SocketTimeout     time.Duration
@@ -262,6 +263,7 @@ func newReplication(r *reader) Replication {
 func newController(r *reader) Controller {
 	return Controller{
 		AutoRebalance:     r.bool("auto.leader.rebalance.enable"),
+		FastFailover:      r.bool("jackdaw.fast.failover.enable"),
 		ImbalancePercent:  r.int("leader.imbalance.per.broker.percentage"),
 		ImbalanceInterval: r.seconds("leader.imbalance.check.interval.seconds"),
 		SocketTimeout:     r.millis("controller.socket.timeout.ms"),

@@ -359,6 +359,7 @@ var sections = []Section{
 	}},
 	{"Jackdaw", []Key{
 		{"jackdaw.admin.listen", String, val(""), anything, ReadOnly, Honored, "Address host:port of /metrics and /healthz; empty is off."},
+		{"jackdaw.fast.failover.enable", Boolean, val("true"), anything, ReadOnly, Honored, "Treat a broker as failed, before its ZooKeeper session expires, when its connection was reset and nobody listens at its address any more."},
 		{"jackdaw.log.format", String, val("kafka"), oneOf("kafka", "json"), ReadOnly, Honored, "Form of log lines."},
 		{"jackdaw.log.level", String, val("info"), oneOf("debug", "info", "warn", "error"), ReadOnly, Honored, "Least severe log lines that are written."},
 		{"jackdaw.zookeeper.dir", String, null, anything, ReadOnly, Honored, "Directory of the embedded ZooKeeper; null is beside the first data directory, with the suffix -zookeeper."},

@@ -51,6 +51,8 @@ type node struct {
 	controller *controller.Controller
 	client     *zkstore.Client
 	stop       func()
+	// crash ends the process, so to speak: nobody listens, nothing acts, but the session lives on.
+	crash func()
 }
 
 func newCluster(t *testing.T, ids ...metadata.BrokerID) *cluster {
@@ -105,15 +107,15 @@ func (c *cluster) start(id metadata.BrokerID, options ...func(*controller.Config
 	}, nil)
 	n.client.OnSession("controller", n.controller.SessionStarted, n.controller.SessionExpired)
 	must(c.t, n.client.Start(c.t.Context()))
-	var once sync.Once
-	n.stop = func() {
-		once.Do(func() {
-			n.client.Close()
-			cancel()
-			must(c.t, <-ran)
-			n.close()
-		})
-	}
+	n.crash = sync.OnceFunc(func() {
+		cancel()
+		must(c.t, <-ran)
+		n.close()
+	})
+	n.stop = sync.OnceFunc(func() {
+		n.client.Close()
+		n.crash()
+	})
 	c.t.Cleanup(n.stop)
 	c.nodes[id] = n
 	c.await("broker to hear of itself", func() bool { return slices.Contains(n.live(), id) })
@@ -261,6 +263,7 @@ type broker struct {
 	id    metadata.BrokerID
 	epoch atomic.Int64
 	ln    net.Listener
+	addr  *net.TCPAddr
 	wg    sync.WaitGroup
 
 	mu struct {
@@ -281,26 +284,41 @@ func listen(t *testing.T, id metadata.BrokerID) *broker {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	b := &broker{id: id, ln: ln}
+	b := &broker{id: id, ln: ln, addr: ln.Addr().(*net.TCPAddr)}
 	b.mu.conns = map[net.Conn]struct{}{}
 	b.mu.replicas = map[metadata.TopicPartition]metadata.LeaderAndISR{}
 	b.mu.fresh = map[metadata.TopicPartition]bool{}
 	b.mu.leaders = map[metadata.TopicPartition]metadata.BrokerID{}
 	b.mu.failing = map[metadata.TopicPartition]bool{}
-	b.wg.Go(b.accept)
+	b.wg.Go(func() { b.accept(ln) })
 	return b
 }
 
+// vanish closes the listener and all connections, as a process that dies does, or a firewall that refuses everything.
+func (b *broker) vanish() {
+	_ = b.ln.Close()
+	b.cut()
+}
+
+// listenAgain takes the address back.
+func (b *broker) listenAgain(t *testing.T) {
+	t.Helper()
+	ln, err := net.ListenTCP("tcp", b.addr)
+	must(t, err)
+	b.ln = ln
+	b.wg.Go(func() { b.accept(ln) })
+}
+
 func (b *broker) info() znode.BrokerInfo {
-	port := b.ln.Addr().(*net.TCPAddr).Port
+	port := b.addr.Port
 	return znode.BrokerInfo{JMXPort: -1, Broker: metadata.Broker{ID: b.id, Endpoints: []metadata.Endpoint{
 		{Listener: "PLAINTEXT", Protocol: "PLAINTEXT", Host: "127.0.0.1", Port: int32(port)},
 	}}}
 }
 
-func (b *broker) accept() {
+func (b *broker) accept(ln net.Listener) {
 	for {
-		nc, err := b.ln.Accept()
+		nc, err := ln.Accept()
 		if err != nil {
 			return
 		}
@@ -322,8 +340,7 @@ func (b *broker) cut() {
 }
 
 func (b *broker) close() {
-	_ = b.ln.Close()
-	b.cut()
+	b.vanish()
 	b.wg.Wait()
 }
 

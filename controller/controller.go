@@ -49,6 +49,8 @@ type Config struct {
 	AutoLeaderRebalance bool
 	ImbalancePercent    int
 	RebalanceInterval   time.Duration
+	// FastFailover is jackdaw.fast.failover.enable: a broker whose process is gone is treated as dead before its session expires.
+	FastFailover bool
 	// RetryBackoff is the pause before a request to a broker is sent again; 0 is 100 ms.
 	RetryBackoff time.Duration
 	// Logger and StateChange may be nil. StateChange receives what Kafka's state.change.logger does.
@@ -105,7 +107,9 @@ type Controller struct {
 	// office is nil while this broker is not the controller.
 	office  *office
 	retired bool
-	senders *run.Group
+	// sentinel watches the broker that is controller; nil while this broker is, or nobody.
+	sentinel *sentinel
+	senders  *run.Group
 	// rebalance, retry and stats fire when a rebalance, an election or a count for the metrics is due.
 	rebalance, retry, stats *time.Timer
 	// dirty is set while stats runs.
@@ -119,6 +123,8 @@ type office struct {
 	writer   *zkstore.ControllerWriter
 	state    *state.State
 	senders  map[metadata.BrokerID]*sender
+	// probes look whether suspected brokers are back.
+	probes map[metadata.BrokerID]*probe
 	// legacy are the partitions of /admin/reassign_partitions that are not done yet.
 	legacy map[metadata.TopicPartition]struct{}
 }
@@ -157,6 +163,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	c.rebalance, c.retry, c.stats = stoppedTimer(), stoppedTimer(), stoppedTimer()
 	defer func() {
 		c.leave()
+		c.dismiss()
 		c.senders.Stop()
 		c.stopOnce.Do(func() { close(c.stopped) })
 	}()

@@ -20,6 +20,8 @@ type controllerMetrics struct {
 	// elections has the time of the work in which leaders changed.
 	elections prometheus.Observer
 	unclean   prometheus.Counter
+	// suspected counts brokers that were treated as dead before their session expired.
+	suspected prometheus.Counter
 	// busy is the time in seconds that the loop has worked; its rate is the saturation.
 	busy prometheus.Counter
 }
@@ -50,6 +52,8 @@ func newMetrics(reg prometheus.Registerer, c *Controller) *controllerMetrics {
 			"Time that the controller works on an event by which leaders change.").WithLabelValues(),
 		unclean: metrics.NewCounter(reg, metrics.MBean{Domain: domain, Type: "ControllerStats", Name: "UncleanLeaderElectionsPerSec"},
 			"Leaders elected outside of the ISR.").WithLabelValues(),
+		suspected: metrics.NewCounter(reg, metrics.MBean{Domain: domain, Type: "ControllerStats", Name: "SuspectedBrokersPerSec"},
+			"Brokers treated as dead before their session expired, because nobody listened at their address any more.").WithLabelValues(),
 		busy: metrics.NewCounter(reg, metrics.MBean{Domain: domain, Type: "ControllerEventManager", Name: "BusySecondsPerSec"},
 			"Seconds that the controller's loop has worked: its rate is the saturation.").WithLabelValues(),
 	}

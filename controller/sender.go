@@ -31,13 +31,16 @@ type answer struct {
 }
 
 // sender brings control requests to one life of one broker, in order, one in flight, each again and again until it is
-// answered or the broker is gone. Kafka: RequestSendThread, ControllerChannelManager.
+// answered or the broker is gone. While there is nothing to send it watches the connection. Kafka: RequestSendThread,
+// ControllerChannelManager.
 type sender struct {
 	id      metadata.BrokerID
 	epoch   int64
 	backoff time.Duration
 	dial    func(ctx context.Context, b metadata.Broker) (*peer.Conn, error)
 	deliver func(ctx context.Context, a answer)
+	// suspect is told when the process of the broker seems to be gone; nil when nobody wants to know.
+	suspect func(ctx context.Context)
 	now     func() time.Time
 	lg      *slog.Logger
 	stop    context.CancelFunc
@@ -48,9 +51,9 @@ type sender struct {
 		// broker has the address to use, which may change during a life.
 		broker metadata.Broker
 		queue  []queued
+		// wake ends the wait of a sender that has nothing to do; nil while it works.
+		wake context.CancelFunc
 	}
-	// wake holds a token when something was queued.
-	wake chan struct{}
 }
 
 // queued is a request that waits.
@@ -74,9 +77,8 @@ func (s *sender) push(b metadata.Broker, body kmsg.Request) bool {
 	}
 	s.mu.queue = append(s.mu.queue, queued{body, s.now()})
 	s.length.Store(int64(len(s.mu.queue)))
-	select {
-	case s.wake <- struct{}{}:
-	default:
+	if s.mu.wake != nil {
+		s.mu.wake()
 	}
 	return fits
 }
@@ -103,23 +105,15 @@ func (s *sender) address() metadata.Broker {
 
 // run sends until ctx ends.
 func (s *sender) run(ctx context.Context) error {
-	var conn *peer.Conn
-	defer func() {
-		if conn != nil {
-			_ = conn.Close() // nothing is in flight that anybody waits for
-		}
-	}()
+	l := &line{dial: func(ctx context.Context) (*peer.Conn, error) { return s.dial(ctx, s.address()) }}
+	defer l.close()
 	for ctx.Err() == nil {
 		q, b, ok := s.pop()
 		if !ok {
-			select {
-			case <-s.wake:
-			case <-ctx.Done():
-			}
+			s.idle(ctx, l)
 			continue
 		}
-		var resp kmsg.Response
-		resp, conn = s.send(ctx, conn, q.body)
+		resp := s.send(ctx, l, q.body)
 		if resp == nil {
 			return nil
 		}
@@ -129,34 +123,68 @@ func (s *sender) run(ctx context.Context) error {
 	return nil
 }
 
-// send tries until there is an answer; nil when ctx ended. It returns the connection for the next request.
-func (s *sender) send(ctx context.Context, conn *peer.Conn, body kmsg.Request) (kmsg.Response, *peer.Conn) {
+// send tries until there is an answer; nil when ctx ended.
+func (s *sender) send(ctx context.Context, l *line, body kmsg.Request) kmsg.Response {
 	for failures := 0; ; failures++ {
-		var err error
-		if conn == nil {
-			conn, err = s.dial(ctx, s.address())
-		}
+		resp, err := l.request(ctx, body)
 		if err == nil {
-			var resp kmsg.Response
-			if resp, err = conn.Request(ctx, body); err == nil {
-				return resp, conn
-			}
-			_ = conn.Close() // broken already
+			return resp
 		}
-		conn = nil
 		if ctx.Err() != nil {
-			return nil, nil
+			return nil
 		}
 		if failures == 0 {
 			s.lg.Warn("control request failed, it is sent again until the broker answers", "request", kmsg.NameForKey(body.Key()), "err", err)
 		}
-		t := time.NewTimer(s.backoff)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return nil, nil
+		s.judge(ctx, l)
+		if pause(ctx, s.backoff); ctx.Err() != nil {
+			return nil
 		}
+	}
+}
+
+// idle waits until something is queued or ctx ends. Meanwhile it watches the connection, if it has ever been made.
+func (s *sender) idle(ctx context.Context, l *line) {
+	wait, wake := context.WithCancel(ctx)
+	defer wake()
+	s.mu.Lock()
+	queued := len(s.mu.queue) > 0
+	s.mu.wake = wake
+	s.mu.Unlock()
+	defer s.awake()
+	if queued {
+		return
+	}
+	for s.suspect != nil && wait.Err() == nil {
+		if err := l.idle(wait); err != nil {
+			s.judge(ctx, l)
+			pause(wait, s.backoff)
+		}
+	}
+	<-wait.Done()
+}
+
+func (s *sender) awake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.wake = nil
+}
+
+// judge reports a broker whose process is gone by all evidence. Nothing more is to be told of this life of it.
+func (s *sender) judge(ctx context.Context, l *line) {
+	if s.suspect != nil && l.dead() {
+		s.suspect(ctx)
+		s.suspect = nil
+	}
+}
+
+// pause waits for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
 	}
 }
 
@@ -207,8 +235,10 @@ func (c *Controller) startSender(o *office, b metadata.Broker) *sender {
 	ctx, cancel := context.WithCancel(c.senders.Context())
 	s := &sender{
 		id: b.ID, epoch: b.Epoch, backoff: c.cfg.RetryBackoff, dial: c.cfg.Dial, now: c.cfg.Now, stop: cancel,
-		lg:   c.lg.With("to", b.ID),
-		wake: make(chan struct{}, 1),
+		lg: c.lg.With("to", b.ID),
+	}
+	if c.cfg.FastFailover && b.ID != c.cfg.BrokerID {
+		s.suspect = func(ctx context.Context) { c.brokerGone(ctx, o, b) }
 	}
 	s.deliver = func(ctx context.Context, a answer) {
 		a.office = o

@@ -15,7 +15,7 @@ import (
 )
 
 func newTestSender() *sender {
-	return &sender{id: 1, wake: make(chan struct{}, 1), now: time.Now, backoff: 100 * time.Millisecond, lg: slog.New(slog.DiscardHandler)}
+	return &sender{id: 1, now: time.Now, backoff: 100 * time.Millisecond, lg: slog.New(slog.DiscardHandler)}
 }
 
 func TestSenderPush_QueueTooLong_OnlyStopReplicaKept(t *testing.T) {

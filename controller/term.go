@@ -31,6 +31,7 @@ func (c *Controller) SessionExpired() {
 		defer close(done)
 		c.session = nil
 		c.leave()
+		c.dismiss()
 	}
 	select {
 	case c.events <- event{name: "session expiry", at: c.cfg.Now(), run: expire}:
@@ -73,6 +74,7 @@ func (c *Controller) checkController(ctx context.Context) {
 		}
 	default:
 		c.stepDown("another broker is controller", "controller", current)
+		c.watchOver(ctx, s, current)
 	}
 }
 
@@ -124,6 +126,7 @@ func (c *Controller) takeOffice(ctx context.Context, s *zkstore.Session, e zksto
 	o := &office{
 		session: s, election: e, writer: s.Controller(e),
 		senders: map[metadata.BrokerID]*sender{},
+		probes:  map[metadata.BrokerID]*probe{},
 		legacy:  map[metadata.TopicPartition]struct{}{},
 	}
 	o.state = state.New(state.Config{
@@ -137,6 +140,7 @@ func (c *Controller) takeOffice(ctx context.Context, s *zkstore.Session, e zksto
 		return
 	}
 	unknown := o.state.Load(snap)
+	c.inherit(o)
 	c.active.Store(true)
 	if !c.drain(ctx) || !c.clearDeletions(ctx, unknown) {
 		return
@@ -264,6 +268,9 @@ func (c *Controller) leave() {
 	c.active.Store(false)
 	for _, s := range c.office.senders {
 		s.stop()
+	}
+	for _, p := range c.office.probes {
+		p.stop()
 	}
 	c.office = nil
 	c.rebalance.Stop()

@@ -37,6 +37,7 @@ func (c *Controller) drain(ctx context.Context) bool {
 		c.metrics.elections.Observe(millis(c.cfg.Now().Sub(start)))
 	}
 	c.retainSenders(o)
+	c.tendProbes(o) //nolint:contextcheck // a probe outlives the event that it is started by
 	c.trimLegacy(ctx)
 	return c.office != nil
 }
