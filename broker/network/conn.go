@@ -27,6 +27,8 @@ type Conn struct {
 
 	// activeAt is the time of the last byte in or out, in nanoseconds since 1970.
 	activeAt atomic.Int64
+	// mutedUntil is when the next request may be handled, in nanoseconds since 1970; 0 before the first throttle.
+	mutedUntil atomic.Int64
 
 	principal atomic.Pointer[string]
 	client    atomic.Pointer[Client]
@@ -46,7 +48,7 @@ type Conn struct {
 		current *Request
 		// waiting: the reader waits for answers and can be woken to send them.
 		waiting bool
-		// reserving: the reader waits for memory.
+		// reserving: the reader waits for memory, or for the end of a throttle.
 		reserving bool
 		// writing: someone is at the socket; only he may send, and he looks for more before he leaves.
 		writing bool
@@ -120,6 +122,16 @@ func (c *Conn) SetClient(req *kmsg.ApiVersionsRequest) {
 
 // touch notes that bytes have moved.
 func (c *Conn) touch() { c.activeAt.Store(time.Now().UnixNano()) }
+
+// mute lets no request be handled before a time.
+func (c *Conn) mute(until time.Time) {
+	for {
+		old := c.mutedUntil.Load()
+		if old >= until.UnixNano() || c.mutedUntil.CompareAndSwap(old, until.UnixNano()) {
+			return
+		}
+	}
+}
 
 // idle tells whether nothing has moved since the given time, although the peer could have moved it: no request is in
 // work, or an answer is stuck in the socket.

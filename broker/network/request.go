@@ -35,6 +35,9 @@ type Request struct {
 	// Conn is the connection it came on.
 	Conn *Conn
 
+	// throttle belongs to who answers.
+	throttle time.Duration
+
 	// The rest is guarded by Conn.mu.
 
 	state   requestState
@@ -62,8 +65,24 @@ type answer struct {
 // Context ends when the connection closes.
 func (r *Request) Context() context.Context { return r.Conn.ctx }
 
+// Throttle holds the client up because it uses more than its quota: the answer is sent at once, but no further request is
+// handled for d. It comes before the answer, which has to say so. The longest of several counts. Kafka: KIP-219.
+func (r *Request) Throttle(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	r.throttle = max(r.throttle, d)
+	r.Conn.mute(time.Now().Add(d))
+}
+
 // Respond answers with resp, at the version of the request. resp is encoded before Respond returns.
 func (r *Request) Respond(resp kmsg.Response) {
+	if f := r.Conn.s.o.Throttle; f != nil {
+		r.Throttle(f(r))
+	}
+	if t, ok := resp.(kmsg.SetThrottleResponse); ok && r.throttle > 0 {
+		t.SetThrottle(int32(r.throttle.Milliseconds()))
+	}
 	buf := r.Conn.s.bufs.get()
 	*buf = protocol.AppendResponse((*buf)[:0], r.Header, resp)
 	r.finish(answer{buf: buf})

@@ -34,8 +34,15 @@ func (c *Conn) serveOne() error {
 	if c.isDraining() {
 		return errDrained
 	}
+	if err := c.awaitQuota(); err != nil {
+		return err
+	}
 	frame, err := c.in.next()
 	if err != nil {
+		return err
+	}
+	// An answer to an earlier request may have muted the connection meanwhile.
+	if err := c.awaitQuota(); err != nil {
 		return err
 	}
 	r, err := c.decode(frame)
@@ -49,6 +56,33 @@ func (c *Conn) serveOne() error {
 	}
 	c.in.release()
 	return nil
+}
+
+// awaitQuota waits until the client may use the broker again.
+func (c *Conn) awaitQuota() error {
+	if c.mutedUntil.Load() == 0 {
+		return nil
+	}
+	c.setReserving(true)
+	defer c.setReserving(false)
+	for {
+		d := time.Until(time.Unix(0, c.mutedUntil.Load()))
+		if d <= 0 {
+			return nil
+		}
+		t := time.NewTimer(d)
+		select {
+		case <-t.C:
+		case <-c.wakeReader: // the writer has sent something, or the server stops
+			t.Stop()
+			if c.isDraining() {
+				return errDrained
+			}
+		case <-c.ctx.Done():
+			t.Stop()
+			return net.ErrClosed
+		}
+	}
 }
 
 // decode makes a request of a frame. What kmsg will allocate is reserved before it does.

@@ -53,6 +53,8 @@ type Options struct {
 	MaxInFlight int
 	// SendBuffer and ReceiveBuffer are socket.send.buffer.bytes and socket.receive.buffer.bytes; <= 0 leaves the system's.
 	SendBuffer, ReceiveBuffer int
+	// Throttle, if not nil, is asked before each Respond for how long the client is to be held up: see Request.Throttle.
+	Throttle func(*Request) time.Duration
 	// Budget bounds the bytes of requests in work; nil is no bound.
 	Budget  *budget.Budget
 	Logger  *slog.Logger
