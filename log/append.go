@@ -31,7 +31,7 @@ func (l *Log) AppendAsLeader(records []byte, e metadata.LeaderEpoch, o AppendOpt
 	if err != nil {
 		return AppendInfo{RecordErrors: recordErrors(err)}, err
 	}
-	info, err := l.appendPrepared(buf, cfg, e, o.Origin)
+	info, err := l.appendPrepared(buf, cfg, e, o)
 	if err != nil || info.Duplicate {
 		return info, err
 	}
@@ -39,21 +39,21 @@ func (l *Log) AppendAsLeader(records []byte, e metadata.LeaderEpoch, o AppendOpt
 }
 
 // appendPrepared does the part of AppendAsLeader that needs the lock.
-func (l *Log) appendPrepared(buf []byte, cfg *Config, e metadata.LeaderEpoch, origin Origin) (AppendInfo, error) {
+func (l *Log) appendPrepared(buf []byte, cfg *Config, e metadata.LeaderEpoch, o AppendOptions) (AppendInfo, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.usable(); err != nil {
 		return AppendInfo{}, err
 	}
-	if origin != Replication {
-		info, err := l.checkProducersLocked(buf, origin)
+	if o.Origin != Replication {
+		info, err := l.checkProducersLocked(buf, producer.Checks{Sequences: o.Origin == Client, Verified: o.VerifiedOnly})
 		if err != nil || info.Duplicate {
 			return info, err
 		}
 	}
 	first := l.end.Load()
 	stamp := record.NoTimestamp
-	if cfg.TimestampType == LogAppendTime && origin != Replication {
+	if cfg.TimestampType == LogAppendTime && o.Origin != Replication {
 		stamp = l.env.nowMs()
 	}
 	a, n := assign(buf, first, int32(e), stamp)
@@ -93,11 +93,11 @@ func (a *set) add(h header) {
 }
 
 // checkProducersLocked asks the producers' state about every batch. A duplicate is told as the append it repeats.
-func (l *Log) checkProducersLocked(buf []byte, origin Origin) (AppendInfo, error) {
+func (l *Log) checkProducersLocked(buf []byte, c producer.Checks) (AppendInfo, error) {
 	for rest := buf; len(rest) > 0; {
 		var b record.Batch
 		b, rest, _ = record.Next(rest)
-		original, dup, err := l.mu.producers.Check(b, producer.Checks{Sequences: origin == Client})
+		original, dup, err := l.mu.producers.Check(b, c)
 		if err != nil {
 			return AppendInfo{}, fmt.Errorf("%s: %w", l.tp, err)
 		}

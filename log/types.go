@@ -22,6 +22,12 @@ type AppendOptions struct {
 	Origin Origin
 	// AllowZstd is false for Produce versions below 7, which may not carry zstd. It counts only with Origin Client.
 	AllowZstd bool
+	// OldFormats is true for Produce versions below 3, which may carry message sets of format 0 and 1. They are stored in
+	// format 2. It counts only with Origin Client.
+	OldFormats bool
+	// VerifiedOnly takes a transactional batch only in a transaction that has batches here, or after ConfirmVerification.
+	// Else the error is InvalidTxnState.
+	VerifiedOnly bool
 }
 
 // RecordError names one bad record of a refused batch. Kafka: ProduceResponse.RecordError.
@@ -46,6 +52,8 @@ type AppendInfo struct {
 	NumRecords   int64
 	// Bytes is what was written to the segment.
 	Bytes int
+	// Converted tells that the records came in an old message format.
+	Converted bool
 	// MaxTimestamp is the largest timestamp written, -1 when there is none.
 	MaxTimestamp int64
 	// LeaderEpoch is that of the last batch.

@@ -53,6 +53,7 @@ func (m *ReplicaManager) await(req *AppendRequest, results []AppendResult, waits
 func (m *ReplicaManager) appendOne(req *AppendRequest, en *AppendEntry, out *AppendResult) (*Partition, *view, effects) {
 	*out = refused(en.TP, en.Err)
 	if en.Err != nil {
+		out.CurrentLeader = m.imageHint(en.TP, en.Err)
 		return nil, nil, effects{}
 	}
 	if req.Origin == log.Client && isInternal(en.TP.Topic) {
@@ -124,7 +125,9 @@ func (p *Partition) append(req *AppendRequest, records []byte) (log.AppendInfo, 
 	if err != nil {
 		return log.AppendInfo{}, v, effects{}, err
 	}
-	info, err := v.log.AppendAsLeader(records, v.epoch, log.AppendOptions{Origin: req.Origin, AllowZstd: req.AllowZstd})
+	info, err := v.log.AppendAsLeader(records, v.epoch, log.AppendOptions{
+		Origin: req.Origin, AllowZstd: req.AllowZstd, VerifiedOnly: req.VerifiedOnly,
+	})
 	if err != nil {
 		return info, v, effects{}, err
 	}

@@ -15,6 +15,8 @@ type BatchAppend struct {
 	Origin  log.Origin
 	Records []byte
 	Timeout time.Duration
+	// VerifiedOnly is as in AppendRequest.
+	VerifiedOnly bool
 }
 
 // AppendBatch appends and returns where. An error means that nothing was appended, and done is not called; otherwise
@@ -22,7 +24,7 @@ type BatchAppend struct {
 // answer. Kafka: ReplicaManager.appendRecords as CoordinatorPartitionWriter uses it.
 func (m *ReplicaManager) AppendBatch(b BatchAppend, done func(error)) (log.AppendInfo, error) {
 	req := AppendRequest{
-		Acks: -1, Timeout: b.Timeout, Origin: b.Origin, Epoch: b.Epoch,
+		Acks: -1, Timeout: b.Timeout, Origin: b.Origin, Epoch: b.Epoch, VerifiedOnly: b.VerifiedOnly,
 		Entries: []AppendEntry{{TP: b.TP, Records: b.Records}},
 	}
 	results := make([]AppendResult, 1)

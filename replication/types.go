@@ -32,6 +32,8 @@ type AppendRequest struct {
 	Origin  log.Origin
 	// AllowZstd is false for Produce versions below 7.
 	AllowZstd bool
+	// VerifiedOnly refuses transactional batches whose transaction was not verified: see BeginVerification.
+	VerifiedOnly bool
 	// Epoch is looked at with log.Coordinator only: the leader epoch in which the coordinator loaded the partition, or
 	// NoEpoch. If this broker has lost the leadership since, be it that it has it again, the append is refused with
 	// NOT_LEADER_OR_FOLLOWER.

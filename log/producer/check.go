@@ -13,6 +13,8 @@ import (
 type Checks struct {
 	// Sequences is for batches of clients: duplicates and order. Without it only epochs count.
 	Sequences bool
+	// Verified takes a transactional batch only in a transaction that has batches already, or was verified (KIP-890).
+	Verified bool
 }
 
 // Check decides about a batch before it is appended. dup is set when it is an exact copy of one of the producer's last
@@ -23,13 +25,18 @@ func (s *State) Check(b record.Batch, c Checks) (original Batch, dup bool, err e
 		return Batch{}, false, nil
 	}
 	e := s.entries[b.ProducerID()]
-	if e == nil {
-		return Batch{}, false, nil // nothing is known: any epoch and sequence is taken (KIP-360)
-	}
-	if c.Sequences {
+	if e != nil && c.Sequences {
 		if original, dup = e.duplicate(b); dup {
 			return original, true, nil
 		}
+	}
+	if c.Verified && b.IsTransactional() && !b.IsControl() {
+		if err := s.checkVerified(b, c); err != nil {
+			return Batch{}, false, err
+		}
+	}
+	if e == nil {
+		return Batch{}, false, nil // nothing is known: any epoch and sequence is taken (KIP-360)
 	}
 	if err := e.checkEpoch(b); err != nil {
 		return Batch{}, false, err

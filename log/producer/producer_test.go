@@ -232,3 +232,81 @@ func TestApply_KnownProducer_AllocatesNothing(t *testing.T) {
 		t.Fatal(n)
 	}
 }
+
+func TestCheck_UnverifiedTransaction_Refused(t *testing.T) {
+	checks := Checks{Sequences: true, Verified: true}
+	refused := func(t *testing.T, s *State, b record.Batch, want error) {
+		t.Helper()
+		if _, _, err := s.Check(b, checks); !errors.Is(err, want) {
+			t.Fatalf("got %v, want %v", err, want)
+		}
+	}
+	verify := func(t *testing.T, s *State, epoch int16, seq int32) {
+		t.Helper()
+		g, needed := s.BeginVerification(1, epoch, seq, 0)
+		if !needed {
+			t.Fatal("no verification is needed")
+		}
+		s.ConfirmVerification(1, g)
+	}
+
+	t.Run("never asked, asked, confirmed, going on, ended", func(t *testing.T) {
+		s := NewState(time.Hour)
+		b := batch(0, 0, 0, 1, true)
+		refused(t, s, b, kerr.InvalidTxnState)
+		if _, needed := s.BeginVerification(1, 0, 0, 0); !needed {
+			t.Fatal("the first batch needs none")
+		}
+		refused(t, s, b, kerr.InvalidTxnState)
+		verify(t, s, 0, 0)
+		refused(t, s, b, nil)
+		s.Apply(b)
+		if _, needed := s.BeginVerification(1, 0, 1, 0); needed {
+			t.Fatal("an open transaction is verified again")
+		}
+		refused(t, s, batch(1, 0, 1, 1, true), nil)
+		s.Apply(marker(1, 1, 0, record.Commit, 0))
+		refused(t, s, batch(2, 0, 1, 1, true), kerr.InvalidTxnState)
+		refused(t, s, batch(2, 0, 1, 1, false), nil) // plain batches need nothing
+	})
+	t.Run("a marker between question and answer", func(t *testing.T) {
+		s := NewState(time.Hour)
+		g, _ := s.BeginVerification(1, 0, 0, 0)
+		s.Apply(marker(0, 1, 0, record.Abort, 0))
+		s.ConfirmVerification(1, g)
+		refused(t, s, batch(1, 0, 0, 1, true), kerr.InvalidTxnState)
+		if again, _ := s.BeginVerification(1, 0, 0, 0); again == g {
+			t.Fatal("the guard is given out twice")
+		}
+		s.ConfirmVerification(1, g)
+		refused(t, s, batch(1, 0, 0, 1, true), kerr.InvalidTxnState)
+	})
+	t.Run("a later sequence overtakes one that waits", func(t *testing.T) {
+		s := NewState(time.Hour)
+		verify(t, s, 0, 7)
+		verify(t, s, 0, 5)
+		refused(t, s, batch(0, 0, 7, 1, true), kerr.OutOfOrderSequenceNumber)
+		refused(t, s, batch(0, 0, 5, 1, true), nil)
+	})
+	t.Run("another epoch", func(t *testing.T) {
+		s := NewState(time.Hour)
+		verify(t, s, 3, 0)
+		refused(t, s, batch(0, 4, 0, 1, true), kerr.InvalidTxnState)
+		verify(t, s, 4, 0)
+		refused(t, s, batch(0, 3, 0, 1, true), kerr.InvalidTxnState)
+		refused(t, s, batch(0, 4, 0, 1, true), nil)
+	})
+	t.Run("abandoned", func(t *testing.T) {
+		s := NewState(time.Hour)
+		verify(t, s, 0, 0)
+		s.Expire(time.Hour.Milliseconds())
+		refused(t, s, batch(0, 0, 0, 1, true), kerr.InvalidTxnState)
+	})
+	t.Run("a coordinator's batch has no sequence", func(t *testing.T) {
+		s := NewState(time.Hour)
+		verify(t, s, 0, -1)
+		if _, _, err := s.Check(batch(0, 0, 0, 1, true), Checks{Verified: true}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -30,6 +30,9 @@ type State struct {
 	// open and done rise by first offset.
 	open []openTxn
 	done []doneTxn
+	// verifying are producers about which the coordinator is asked, guards is the last guard given out.
+	verifying map[int64]*verification
+	guards    Guard
 	// mapEnd is the offset up to which batches were seen, snapEnd that of the last snapshot.
 	mapEnd, snapEnd int64
 }
@@ -70,6 +73,9 @@ func (s *State) Apply(b record.Batch) (done CompletedTxn, ok bool) {
 		return CompletedTxn{}, false
 	}
 	e := s.entries[b.ProducerID()]
+	if b.IsTransactional() {
+		s.verified(b.ProducerID())
+	}
 	if b.IsControl() {
 		return s.applyMarker(e, b)
 	}
@@ -173,6 +179,7 @@ func (s *State) FirstUnstable() (offset int64, ok bool) {
 // Expire drops producers that were idle for too long and have no open transaction, and returns how many.
 // Kafka: ProducerStateManager.removeExpiredProducers.
 func (s *State) Expire(nowMs int64) int {
+	s.expireVerifications(nowMs)
 	n := 0
 	for id, e := range s.entries {
 		if s.expired(e, nowMs) {
@@ -199,6 +206,7 @@ func (s *State) StartMoved(start int64) {
 // Reset forgets everything; the log goes on at offset.
 func (s *State) Reset(offset int64) {
 	clear(s.entries)
+	clear(s.verifying)
 	s.open, s.done = nil, nil
 	s.mapEnd, s.snapEnd = offset, offset
 }
