@@ -26,11 +26,16 @@ func (b *Broker) handleProduce(r *network.Request) {
 		c.answer()
 		return
 	}
+	verified := false
+	if req.TransactionID != nil {
+		verified = c.verify(r.Context(), *req.TransactionID)
+	}
 	b.replicas.Append(replication.AppendRequest{
 		Acks:    req.Acks,
 		Timeout: time.Duration(req.TimeoutMillis) * time.Millisecond,
 		Origin:  log.Client, AllowZstd: req.Version >= 7,
-		Entries: c.entries,
+		VerifiedOnly: verified,
+		Entries:      c.entries,
 	}, c.appended)
 }
 
@@ -75,7 +80,7 @@ func refuseProduce(req *kmsg.ProduceRequest) error {
 		return fmt.Errorf("acks %d: %w", req.Acks, kerr.InvalidRequiredAcks)
 	}
 	if req.TransactionID != nil {
-		return nil
+		return refuseMixedProducers(req)
 	}
 	for i := range req.Topics {
 		for j := range req.Topics[i].Partitions {

@@ -73,12 +73,20 @@ func (b *Broker) coordinatorOf(ctx context.Context, keyType int8, key string) (m
 		return metadata.Broker{}, fmt.Errorf("coordinator type %d is not known: %w", keyType, kerr.InvalidRequest)
 	}
 	image := b.cache.Image()
-	t, ok := image.Topic(topic)
-	if !ok {
+	if !knownTopic(image, topic) {
 		if err := b.autoCreateTopic(ctx, topic); err != nil && !isRetriable(err) {
 			b.log.Warn("internal topic not created", "topic", topic, "err", err)
 		}
 		return metadata.Broker{}, fmt.Errorf("topic %s is being created: %w", topic, kerr.CoordinatorNotAvailable)
+	}
+	return coordinatorIn(image, topic, key)
+}
+
+// coordinatorIn finds the leader of the partition of an internal topic that the key belongs to.
+func coordinatorIn(image *metadata.Image, topic, key string) (metadata.Broker, error) {
+	t, ok := image.Topic(topic)
+	if !ok {
+		return metadata.Broker{}, fmt.Errorf("topic %s is not there: %w", topic, kerr.CoordinatorNotAvailable)
 	}
 	p, ok := t.Partitions[coordinator.PartitionFor(key, int32(len(t.Partitions)))]
 	if !ok {

@@ -68,6 +68,9 @@ type Broker struct {
 	// transactions is the transaction coordinator, markers are its connections to the leaders of partitions.
 	transactions *service.Transactions
 	markers      *peerLinks
+	// verifier asks transaction coordinators before the first batch of a transaction is taken, over verifierLinks.
+	verifier      *txnVerifier
+	verifierLinks *peerLinks
 	// stopCoordinators unloads all groups and transactional ids, and answers whoever waits in one.
 	stopCoordinators context.CancelFunc
 	toController     *peer.ControllerChannel

@@ -21,13 +21,15 @@ type coordinatorLog struct {
 	logs     *log.Manager
 	// loadBytes is how much is read at once: offsets.load.buffer.size.
 	loadBytes int
+	// verifiedOnly tells whether transactional batches are refused unless their transaction was verified.
+	verifiedOnly func() bool
 }
 
 // Append implements coordinator.PartitionLog.
 func (c *coordinatorLog) Append(tp metadata.TopicPartition, epoch metadata.LeaderEpoch, batch []byte, timeout time.Duration,
 	done func(error)) (int64, error) {
 	info, err := c.replicas.AppendBatch(replication.BatchAppend{
-		TP: tp, Epoch: epoch, Origin: log.Coordinator, Records: batch, Timeout: timeout,
+		TP: tp, Epoch: epoch, Origin: log.Coordinator, Records: batch, Timeout: timeout, VerifiedOnly: c.verifiedOnly(),
 	}, done)
 	return info.FirstOffset, err
 }

@@ -24,12 +24,13 @@ const loadBytes = 5 << 20
 
 // openCoordinators makes the two coordinators. They lead nothing yet.
 func (b *Broker) openCoordinators() {
-	l := &coordinatorLog{replicas: b.replicas, logs: b.logs, loadBytes: loadBytes}
+	l := &coordinatorLog{replicas: b.replicas, logs: b.logs, loadBytes: loadBytes, verifiedOnly: b.verifiesTransactions}
 	b.groups = service.NewGroups(b.groupsConfig(l))
 	b.markers = newPeerLinks(func(ctx context.Context, to metadata.BrokerID) (replication.Leader, error) {
 		return b.dialLeader(ctx, to, fmt.Sprintf("broker-%d-txn-marker-sender", b.id))
 	})
 	b.transactions = service.NewTransactions(b.transactionsConfig(l))
+	b.openVerifier()
 }
 
 // runCoordinators runs both until stopCoordinators is called.
@@ -39,7 +40,7 @@ func (b *Broker) runCoordinators(parts *run.Group) {
 	parts.Go("groups", func(context.Context) error { return b.groups.Run(ctx) })
 	parts.Go("transactions", func(context.Context) error {
 		err := b.transactions.Run(ctx)
-		return errors.Join(err, b.markers.Close())
+		return errors.Join(err, b.markers.Close(), b.verifierLinks.Close())
 	})
 }
 
@@ -52,6 +53,7 @@ func (b *Broker) groupsConfig(l coordinator.PartitionLog) service.GroupsConfig {
 		CommitTimeout:   b.cfg.Groups.CommitTimeout,
 		Codec:           record.Codec(b.cfg.Groups.CompressionCodec),
 		PartitionExists: b.partitionExists,
+		VerifyTxn:       b.verifyTxnOffsets,
 		ZooKeeper:       zooKeeperOffsets{session: b.zk.Session},
 		NewMemberID:     uuid.NewString,
 		Now:             time.Now,

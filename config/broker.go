@@ -122,11 +122,13 @@ type Transactions struct {
 	MaxTimeout             time.Duration
 	IDExpiration           time.Duration
 	IDExpiryInterval       time.Duration
-	AbortTimedOutInterval  time.Duration
-	Partitions             int32
-	ReplicationFactor      int16
-	MinISR                 int32
-	SegmentBytes           int32
+	// Verify asks the transaction coordinator before the first batch of a transaction is taken (KIP-890).
+	Verify                bool
+	AbortTimedOutInterval time.Duration
+	Partitions            int32
+	ReplicationFactor     int16
+	MinISR                int32
+	SegmentBytes          int32
 }
 
 // Log is about data directories and the work on logs. Settings that a topic can override are in Topic.
@@ -296,6 +298,7 @@ func newTransactions(r *reader) Transactions {
 		IDExpiration:           r.millis("transactional.id.expiration.ms"),
 		IDExpiryInterval:       r.millis("transaction.remove.expired.transaction.cleanup.interval.ms"),
 		AbortTimedOutInterval:  r.millis("transaction.abort.timed.out.transaction.cleanup.interval.ms"),
+		Verify:                 r.bool("transaction.partition.verification.enable"),
 		Partitions:             r.int32("transaction.state.log.num.partitions"),
 		ReplicationFactor:      int16(r.int64("transaction.state.log.replication.factor")),
 		MinISR:                 r.int32("transaction.state.log.min.isr"),

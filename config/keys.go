@@ -163,7 +163,7 @@ var sections = []Section{
 		{"producer.id.expiration.ms", Int, val("86400000"), atLeast(1), ClusterWide, Honored, "Life of an idle producer id in a partition."},
 		{"transaction.abort.timed.out.transaction.cleanup.interval.ms", Int, val("10000"), atLeast(1), ReadOnly, Honored, "Period of the scan for transactions to abort."},
 		{"transaction.max.timeout.ms", Int, val("900000"), atLeast(1), ReadOnly, Honored, "Upper bound of the client's value."},
-		{"transaction.partition.verification.enable", Boolean, val("true"), anything, ClusterWide, Later, "Ask the transaction coordinator before the first record of a transaction is written (KIP-890)."},
+		{"transaction.partition.verification.enable", Boolean, val("true"), anything, ClusterWide, Honored, "Ask the transaction coordinator before the first record of a transaction is written (KIP-890)."},
 		{"transaction.remove.expired.transaction.cleanup.interval.ms", Int, val("3600000"), atLeast(1), ReadOnly, Honored, "Period of the scan for idle transactional ids."},
 		{"transaction.state.log.load.buffer.size", Int, val("5242880"), atLeast(1), ReadOnly, Needless, "Bytes read at once while transactions are loaded."},
 		{"transaction.state.log.min.isr", Int, val("2"), atLeast(1), ReadOnly, Honored, "Min ISR of __transaction_state."},

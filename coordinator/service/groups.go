@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"jackdaw/coordinator"
 	"jackdaw/coordinator/group"
@@ -45,6 +46,9 @@ type GroupsConfig struct {
 	Codec record.Codec
 	// PartitionExists tells whether offsets may be committed for a partition. Called from many goroutines.
 	PartitionExists func(tp metadata.TopicPartition) bool
+	// VerifyTxn makes sure that the transaction of a TxnOffsetCommit is open and has the group's partition (KIP-890). Its error
+	// is the answer for all offsets. Nil verifies nothing. Called from many goroutines.
+	VerifyTxn func(ctx context.Context, partition int32, req *kmsg.TxnOffsetCommitRequest) error
 	// ZooKeeper is nil where version 0 of OffsetCommit and OffsetFetch is not served.
 	ZooKeeper ZooKeeperOffsets
 	// NewMemberID returns the random part of a member id; a UUID if it is nil.

@@ -125,14 +125,19 @@ func (g *Groups) TxnOffsetCommit(ctx context.Context, req *kmsg.TxnOffsetCommitR
 			codes = append(codes, &out[j].ErrorCode)
 		}
 	}
-	errs, err := g.txnCommit(ctx, &r)
+	errs, err := g.txnCommit(ctx, req, &r)
 	setCodes(codes, errs, err)
 	return resp
 }
 
-func (g *Groups) txnCommit(ctx context.Context, r *group.CommitRequest) ([]error, error) {
+func (g *Groups) txnCommit(ctx context.Context, req *kmsg.TxnOffsetCommitRequest, r *group.CommitRequest) ([]error, error) {
 	if r.Group == "" {
 		return nil, kerr.InvalidGroupID
+	}
+	if g.cfg.VerifyTxn != nil && len(r.Offsets) > 0 {
+		if err := g.cfg.VerifyTxn(ctx, g.PartitionFor(r.Group), req); err != nil {
+			return nil, err
+		}
 	}
 	return g.commit(ctx, r)
 }
