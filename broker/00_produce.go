@@ -15,7 +15,8 @@ import (
 	"jackdaw/replication"
 )
 
-// Produce (0), v3-11. Kafka: KafkaApis.handleProduceRequest. Current leader in errors since v10 (KIP-951).
+// Produce (0), v0-11. Kafka: KafkaApis.handleProduceRequest. Current leader in errors since v10 (KIP-951). Message formats
+// 0 and 1 (v0-2) are stored as format 2.
 // Differs from Kafka: null records are answered, an unknown codec is INVALID_RECORD.   Pipelined: yes.   Cost: the record bytes, once.
 func (b *Broker) handleProduce(r *network.Request) {
 	req := r.Body.(*kmsg.ProduceRequest)
@@ -33,7 +34,7 @@ func (b *Broker) handleProduce(r *network.Request) {
 	b.replicas.Append(replication.AppendRequest{
 		Acks:    req.Acks,
 		Timeout: time.Duration(req.TimeoutMillis) * time.Millisecond,
-		Origin:  log.Client, AllowZstd: req.Version >= 7,
+		Origin:  log.Client, AllowZstd: req.Version >= 7, OldFormats: req.Version < 3,
 		VerifiedOnly: verified,
 		Entries:      c.entries,
 	}, c.appended)
@@ -125,6 +126,9 @@ func checkProduceRecords(version int16, records []byte) error {
 	}
 	switch {
 	case b.Magic() != 2:
+	if version < 3 && b.Magic() < 2 {
+		return nil // a message set, of any number of messages
+	}
 		return fmt.Errorf("Produce v3 and up carries message format 2, not %d: %w", b.Magic(), kerr.InvalidRecord)
 	case len(rest) > 0:
 		return fmt.Errorf("a partition of a Produce request must carry exactly one batch: %w", kerr.InvalidRecord)

@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
@@ -11,12 +10,13 @@ import (
 	"jackdaw/broker/network"
 	"jackdaw/metadata"
 	"jackdaw/protocol"
-	"jackdaw/protocol/record"
 	"jackdaw/replication"
 )
 
-// Fetch (1), v4-17. Kafka: KafkaApis.handleFetchRequest. Sessions KIP-227, nearest replica KIP-392, diverging epoch KIP-595,
-// topic ids KIP-516, replica state KIP-903, leaders in errors KIP-951.
+// Fetch (1), v0-17. Kafka: KafkaApis.handleFetchRequest. Sessions KIP-227, nearest replica KIP-392, diverging epoch KIP-595,
+// topic ids KIP-516, replica state KIP-903, leaders in errors KIP-951, down-conversion KIP-283.
+// Differs from Kafka: of converted records (v0-3) one answer holds what 8 MiB of the log become; a limit below the first batch
+// gives a cut message (v0-2), not nothing; zstd behind other batches does not hide them (v0-9).
 // Pipelined: no.   Cost: the frame and what small ranges are copied; record bytes go from the page cache to the socket.
 func (b *Broker) handleFetch(r *network.Request) {
 	req := r.Body.(*kmsg.FetchRequest)
@@ -41,6 +41,7 @@ func (b *Broker) handleFetch(r *network.Request) {
 		MinBytes:      min(req.MinBytes, maxBytes),
 		MaxBytes:      maxBytes,
 		ReadCommitted: req.IsolationLevel == 1,
+		HardMaxBytes:  req.Version <= 2,
 		AnyReplica:    req.Version >= 11,
 		Rack:          req.Rack,
 		Partitions:    session.Partitions(),
@@ -60,6 +61,8 @@ type fetchCall struct {
 	partitions []protocol.FetchPartition
 	asked      []replication.FetchPartition
 	writer     protocol.FetchWriter
+	// converted counts the bytes of the log that this answer has in an older message format.
+	converted int
 }
 
 var fetchCalls = sync.Pool{New: func() any { return &fetchCall{} }}
@@ -189,33 +192,6 @@ func (c *fetchCall) leaderHint(out *protocol.FetchPartition, leader replication.
 	}
 }
 
-// oldPartition serves fetchers below v10, which cannot read zstd: the batches are looked at, hence copied.
-func (c *fetchCall) oldPartition(out protocol.FetchPartition, res *replication.FetchResult) protocol.FetchPartition {
-	data, err := res.Records.ReadAll(nil)
-	if err == nil {
-		err = refuseZstd(data)
-	}
-	if err != nil {
-		return protocol.NoFetchPartition(out.Partition, protocol.ErrorCode(err))
-	}
-	out.Bytes = data
-	return out
-}
-
-func refuseZstd(data []byte) error {
-	for len(data) > 0 {
-		batch, rest, err := record.Next(data)
-		if err != nil {
-			return nil // a cut tail is the consumer's to skip
-		}
-		if batch.Codec() == record.Zstd {
-			return fmt.Errorf("zstd needs Fetch v10: %w", kerr.UnsupportedCompressionType)
-		}
-		data = rest
-	}
-	return nil
-}
-
 func (c *fetchCall) send() {
 	c.r.RespondParts(c.writer.Build(c.r.Header, &c.resp), c.sent)
 }
@@ -228,7 +204,7 @@ func (c *fetchCall) sent() {
 	clear(c.results)
 	clear(c.partitions)
 	clear(c.resp.Topics)
-	c.b, c.r, c.context, c.results = nil, nil, nil, nil
+	c.b, c.r, c.context, c.results, c.converted = nil, nil, nil, nil, 0
 	c.resp = protocol.FetchResponse{Topics: c.resp.Topics[:0]}
 	fetchCalls.Put(c)
 }

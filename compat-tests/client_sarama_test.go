@@ -54,7 +54,13 @@ func saramaProduce(t *testing.T, c *cluster.Cluster, config *sarama.Config, topi
 // saramaRead reads one partition from the start until n records or limit, and returns values in offset order.
 func saramaRead(t *testing.T, c *cluster.Cluster, topic string, partition int32, n int, limit time.Duration) []string {
 	t.Helper()
-	consumer, err := sarama.NewConsumer(c.Bootstrap(), saramaConfig())
+	return saramaReadBy(t, c, saramaConfig(), topic, partition, n, limit)
+}
+
+// saramaReadBy is saramaRead with settings of its own.
+func saramaReadBy(t *testing.T, c *cluster.Cluster, config *sarama.Config, topic string, partition int32, n int, limit time.Duration) []string {
+	t.Helper()
+	consumer, err := sarama.NewConsumer(c.Bootstrap(), config)
 	if err != nil {
 		t.Fatalf("consumer: %v", err)
 	}

@@ -2,6 +2,7 @@
 # Installs what the compat tests need and is not there yet, and says where it is:
 #   - the jars of Apache Kafka 3.9.2 and ZooKeeper, by Maven, in ${JACKDAW_CACHE:-~/.cache/jackdaw}/kafka-3.9.2/libs
 #   - kcat, by apt
+#   - kafka-python, by pip, in a virtual environment in ${JACKDAW_CACHE:-~/.cache/jackdaw}/kafka-python
 # Run it, or source it to have JACKDAW_KAFKA_LIBS exported. A second call is instant.
 # A tool that cannot be had is an error under CI=true, and a warning elsewhere (the tests that need it are skipped).
 
@@ -23,6 +24,7 @@ compat_setup() {
     fi
   fi
   compat_need kcat kcat || return 1
+  compat_python "${JACKDAW_CACHE:-$HOME/.cache/jackdaw}/kafka-python" || return 1
 
   export JACKDAW_KAFKA_LIBS=$jars
   echo "JACKDAW_KAFKA_LIBS=$jars"
@@ -34,16 +36,32 @@ compat_jars() {
   mvn -q -B -f "$1" dependency:copy-dependencies -DoutputDirectory="$2" -DincludeScope=runtime >&2
 }
 
+# compat_python DIR
+compat_python() {
+  local stamp=kafka-python==2.2.15
+  [[ -f $1/.done && $(< "$1/.done") == "$stamp" ]] && return
+  compat_need python3 python3 || return 1
+  rm -rf "$1"
+  { python3 -m venv "$1" || { compat_apt python3-venv && python3 -m venv --clear "$1"; }; } >&2 &&
+    "$1/bin/pip" install -q --disable-pip-version-check "$stamp" >&2 && echo "$stamp" > "$1/.done" && return
+  rm -rf "$1"
+  compat_missing "kafka-python (pip failed)"
+}
+
 # compat_need COMMAND PACKAGE: installs the Debian package that brings the command
 compat_need() {
   command -v "$1" > /dev/null && return
+  compat_apt "$2"
+  command -v "$1" > /dev/null || compat_missing "$1"
+}
+
+# compat_apt PACKAGE
+compat_apt() {
   local sudo=
   [[ $(id -u) == 0 ]] || sudo="sudo -n"
-  if command -v apt-get > /dev/null; then
-    { $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q "$2" ||
-      { $sudo apt-get update -q && $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q "$2"; }; } >&2
-  fi
-  command -v "$1" > /dev/null || compat_missing "$1"
+  command -v apt-get > /dev/null || return
+  { $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q "$1" ||
+    { $sudo apt-get update -q && $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q "$1"; }; } >&2
 }
 
 # compat_missing WHAT: fails under CI=true

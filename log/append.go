@@ -32,6 +32,7 @@ func (l *Log) AppendAsLeader(records []byte, e metadata.LeaderEpoch, o AppendOpt
 		return AppendInfo{RecordErrors: recordErrors(err)}, err
 	}
 	info, err := l.appendPrepared(buf, cfg, e, o)
+	info.Converted = o.OldFormats && isOldFormat(records)
 	if err != nil || info.Duplicate {
 		return info, err
 	}

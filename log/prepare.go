@@ -22,6 +22,13 @@ func (l *Log) prepare(records []byte, cfg *Config, o AppendOptions, sc *scratch)
 	if len(records) == 0 {
 		return nil, l.errorf(kerr.InvalidRecord, "no record batch")
 	}
+	if o.Origin == Client && o.OldFormats && isOldFormat(records) {
+		var err error
+		if sc.up, err = record.UpConvert(sc.up[:0], records, &sc.ws); err != nil {
+			return nil, fmt.Errorf("%s: %w", l.tp, err)
+		}
+		records = sc.up
+	}
 	sc.out = sc.out[:0]
 	recoded := false
 	for rest := records; len(rest) > 0; {
@@ -54,6 +61,12 @@ func (l *Log) prepare(records []byte, cfg *Config, o AppendOptions, sc *scratch)
 		return nil, l.errorf(kerr.RecordListTooLarge, "%d bytes do not fit into a segment of %d", len(buf), cfg.SegmentBytes)
 	}
 	return buf, nil
+}
+
+// isOldFormat tells whether records begin with a message of format 0 or 1.
+func isOldFormat(records []byte) bool {
+	b, _, err := record.Next(records)
+	return err == nil && b.Magic() < 2
 }
 
 // splitError tells a client about bytes that are no whole batch of a format that it may send.

@@ -7,6 +7,7 @@ import (
 
 	"jackdaw/internal/vfs"
 	"jackdaw/protocol"
+	"jackdaw/protocol/record"
 )
 
 // Records is a range of whole batches in a segment file, pinned open until Release. The zero value is empty, and may be
@@ -38,6 +39,30 @@ func (r Records) Range() protocol.FileRange {
 		return protocol.FileRange{}
 	}
 	return protocol.FileRange{File: r.pin.f, Pos: r.pos, Len: r.n}
+}
+
+// Head returns at most the first n bytes. It is another name for the same pin, not a second one.
+func (r Records) Head(n int) Records {
+	r.n = min(r.n, n)
+	return r
+}
+
+// Before returns the batches in front of the first for which stop is true. Of each only the header is read: what stop
+// gets ends after record.HeaderSize bytes, or before with a shorter message of an old format. The result shares the pin.
+func (r Records) Before(stop func(h record.Batch) bool) (Records, error) {
+	if r.n == 0 {
+		return r, nil
+	}
+	var buf [record.HeaderSize]byte
+	found := false
+	end, err := walk(r.pin.f, r.pos, r.pos+int64(r.n), buf[:], func(h header, _ int64) bool {
+		found = stop(record.Batch(h))
+		return !found
+	})
+	if err != nil || !found {
+		return r, err
+	}
+	return r.Head(int(end - r.pos)), nil
 }
 
 // ReadAll appends the bytes to buf. io.ErrUnexpectedEOF when the log was truncated meanwhile.

@@ -17,6 +17,8 @@ type scratch struct {
 	ws record.Workspace
 	// out takes a recompressed batch, plain its records in between.
 	out, plain []byte
+	// up takes a batch made of messages of an old format.
+	up []byte
 }
 
 // scratchPool hands out scratch memory; the caller puts it back when its call ends.
@@ -37,6 +39,9 @@ func (p *scratchPool) put(s *scratch) {
 	}
 	if cap(s.plain) > maxKept {
 		s.plain = nil
+	}
+	if cap(s.up) > maxKept {
+		s.up = nil
 	}
 	p.p.Put(s)
 }

@@ -8,10 +8,10 @@ const (
 )
 
 // table is what the broker serves, ordered by key: the only place to add an API, or to take one away. It is never written to.
-// Ranges end where Apache Kafka 3.9 in ZooKeeper mode ends; they begin later where old message formats would be needed.
+// Ranges begin and end where those of Apache Kafka 3.9 in ZooKeeper mode do.
 var table = []API{
-	row(0, "Produce", 3, 11, 9, `transactionalID:s@3? acks:i2 timeoutMs:i4 topics[](topic:s partitions[](partition:i4 records:b?))`),
-	row(1, "Fetch", 4, 17, 12, `replicaID:i4@0-14 maxWaitMs:i4 minBytes:i4 maxBytes:i4@3 isolationLevel:i1@4 sessionID:i4@7 sessionEpoch:i4@7
+	row(0, "Produce", 0, 11, 9, `transactionalID:s@3? acks:i2 timeoutMs:i4 topics[](topic:s partitions[](partition:i4 records:b?))`),
+	row(1, "Fetch", 0, 17, 12, `replicaID:i4@0-14 maxWaitMs:i4 minBytes:i4 maxBytes:i4@3 isolationLevel:i1@4 sessionID:i4@7 sessionEpoch:i4@7
 		topics[](topic:s@0-12 topicID:id@13 partitions[](partition:i4 currentLeaderEpoch:i4@9 fetchOffset:i8 lastFetchedEpoch:i4@12
 			logStartOffset:i8@5 maxBytes:i4 #0@17{directoryID:id}))
 		forgotten[]@7(topic:s@0-12 topicID:id@13 partitions[]i4) rack:s@11 #0@12{clusterID:s?} #1@15(replicaID:i4 replicaEpoch:i8)`),

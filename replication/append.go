@@ -126,7 +126,7 @@ func (p *Partition) append(req *AppendRequest, records []byte) (log.AppendInfo, 
 		return log.AppendInfo{}, v, effects{}, err
 	}
 	info, err := v.log.AppendAsLeader(records, v.epoch, log.AppendOptions{
-		Origin: req.Origin, AllowZstd: req.AllowZstd, VerifiedOnly: req.VerifiedOnly,
+		Origin: req.Origin, AllowZstd: req.AllowZstd, VerifiedOnly: req.VerifiedOnly, OldFormats: req.OldFormats,
 	})
 	if err != nil {
 		return info, v, effects{}, err

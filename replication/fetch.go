@@ -34,7 +34,7 @@ func enough(results []FetchResult, minBytes int32) bool {
 	n := 0
 	for i := range results {
 		r := &results[i]
-		if r.Err != nil || r.Diverging != nil || r.PreferredReadReplica != metadata.NoBroker {
+		if r.Err != nil || r.Diverging != nil || r.TooSmall || r.PreferredReadReplica != metadata.NoBroker {
 			return true
 		}
 		n += r.Records.Size()

@@ -7,6 +7,7 @@ import (
 
 	km "jackdaw/internal/metrics"
 	"jackdaw/log"
+	"jackdaw/metadata"
 )
 
 // metrics are the instruments of a ReplicaManager. Kafka: ReplicaManager, BrokerTopicStats.
@@ -14,7 +15,7 @@ type metrics struct {
 	isrShrinks, isrExpands, isrUpdateFailures prometheus.Counter
 	replicationBytesIn, replicationBytesOut   prometheus.Counter
 
-	bytesIn, bytesOut, messagesIn, produces, fetches, failedProduce, failedFetch *prometheus.CounterVec
+	bytesIn, bytesOut, messagesIn, produces, fetches, failedProduce, failedFetch, conversions, fetchConversions *prometheus.CounterVec
 
 	mu struct {
 		sync.Mutex
@@ -49,6 +50,8 @@ func newMetrics(reg prometheus.Registerer, m *ReplicaManager) *metrics {
 		failedProduce:       perTopic("FailedProduceRequestsPerSec", "Partitions of Produce requests that failed."),
 		failedFetch:         perTopic("FailedFetchRequestsPerSec", "Partitions of Fetch requests that failed."),
 	}
+	x.conversions = perTopic("ProduceMessageConversionsPerSec", "Records produced in message formats 0 and 1.")
+	x.fetchConversions = perTopic("FetchMessageConversionsPerSec", "Records fetched in message formats 0 and 1.")
 	x.mu.topics = map[string]*topicStats{}
 	if reg != nil {
 		reg.MustRegister(newGauges(m))
@@ -67,7 +70,7 @@ func (x *metrics) isrChanged(joined, left int) {
 // topicStats are the counters of one topic, and with it those of all topics, which have an empty topic label. Partitions
 // keep it, so that no label is looked up on the way of a record.
 type topicStats struct {
-	bytesIn, bytesOut, messagesIn, produces, fetches, failedProduce, failedFetch pair
+	bytesIn, bytesOut, messagesIn, produces, fetches, failedProduce, failedFetch, conversions, fetchConversions pair
 	// partitions counts the hosted ones; guarded by metrics.mu.
 	partitions int
 }
@@ -94,6 +97,7 @@ func (x *metrics) acquire(name string) *topicStats {
 		t = &topicStats{
 			bytesIn: newPair(x.bytesIn, name), bytesOut: newPair(x.bytesOut, name), messagesIn: newPair(x.messagesIn, name),
 			produces: newPair(x.produces, name), fetches: newPair(x.fetches, name), failedProduce: newPair(x.failedProduce, name), failedFetch: newPair(x.failedFetch, name),
+			conversions: newPair(x.conversions, name), fetchConversions: newPair(x.fetchConversions, name),
 		}
 		x.mu.topics[name] = t
 	}
@@ -114,7 +118,7 @@ func (x *metrics) release(name string) {
 		return
 	}
 	delete(x.mu.topics, name)
-	for _, v := range []*prometheus.CounterVec{x.bytesIn, x.bytesOut, x.messagesIn, x.produces, x.fetches, x.failedProduce, x.failedFetch} {
+	for _, v := range []*prometheus.CounterVec{x.bytesIn, x.bytesOut, x.messagesIn, x.produces, x.fetches, x.failedProduce, x.failedFetch, x.conversions, x.fetchConversions} {
 		v.DeleteLabelValues(name)
 	}
 }
@@ -126,6 +130,16 @@ func (t *topicStats) appended(info log.AppendInfo) {
 	}
 	t.bytesIn.Add(float64(info.Bytes))
 	t.messagesIn.Add(float64(info.NumRecords))
+	if info.Converted {
+		t.conversions.Add(float64(info.NumRecords))
+	}
+}
+
+// FetchConverted counts records of a partition that were answered in an old message format.
+func (m *ReplicaManager) FetchConverted(tp metadata.TopicPartition, records int64) {
+	if p, err := m.Partition(tp); err == nil {
+		p.stats.fetchConversions.Add(float64(records))
+	}
 }
 
 // sessionMetrics are the instruments of a SessionCache.

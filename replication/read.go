@@ -89,7 +89,7 @@ func (m *ReplicaManager) fetchable(fp *FetchPartition) (*Partition, error) {
 // noRecords is an answer in which nothing is known.
 func noRecords(fp *FetchPartition) FetchResult {
 	return FetchResult{
-		TP: fp.TP, TopicID: fp.TopicID, HighWatermark: -1, LastStableOffset: -1, LogStartOffset: -1,
+		TP: fp.TP, TopicID: fp.TopicID, Offset: fp.Offset, HighWatermark: -1, LastStableOffset: -1, LogStartOffset: -1,
 		PreferredReadReplica: metadata.NoBroker, CurrentLeader: noLeader,
 	}
 }
@@ -135,6 +135,7 @@ func (p *Partition) read(req *FetchRequest, fp *FetchPartition, out *FetchResult
 	if err != nil {
 		return v, e, p.wrap("fetch from", err)
 	}
+	out.TooSmall = req.HardMaxBytes && out.Records.Size() == 0 && fp.Offset < upTo && maxBytes > 0
 	if req.ReadCommitted && req.Replica == metadata.NoBroker {
 		out.Aborted = abortedTxns(v.log, fp.Offset, upTo, out.Records)
 	}

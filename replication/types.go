@@ -32,6 +32,8 @@ type AppendRequest struct {
 	Origin  log.Origin
 	// AllowZstd is false for Produce versions below 7.
 	AllowZstd bool
+	// OldFormats is true for Produce versions below 3.
+	OldFormats bool
 	// VerifiedOnly refuses transactional batches whose transaction was not verified: see BeginVerification.
 	VerifiedOnly bool
 	// Epoch is looked at with log.Coordinator only: the leader epoch in which the coordinator loaded the partition, or
@@ -95,6 +97,10 @@ type FetchResult struct {
 	// Aborted is nil unless the request is read_committed.
 	Aborted []log.AbortedTxn
 	Records log.Records
+	// Offset is the offset that was asked for.
+	Offset int64
+	// TooSmall tells that there are records, but the hard limit is smaller than the first batch.
+	TooSmall bool
 	// PreferredReadReplica is NoBroker unless the consumer should go elsewhere; there are no records then.
 	PreferredReadReplica metadata.BrokerID
 	// Diverging is set when the follower's log parts from ours at or before its fetch offset; there are no records then.

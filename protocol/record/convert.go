@@ -9,12 +9,17 @@ import (
 
 // UpConvert makes of a message set of format 0 or 1, as a client produces it, one batch of format 2 at offset 0, appended
 // to dst. Its codec is that of the set, or None; its timestamps are the messages', NoTimestamp for format 0. Checksums and shape are
-// checked; what a topic asks beyond that is Validate's. Kafka: LogValidator.convertAndAssignOffsets.
+// checked, and that a compressed message is alone; what a topic asks beyond that is Validate's.
+// Kafka: LogValidator.convertAndAssignOffsetsNonCompressed, validateMessagesAndAssignOffsetsCompressed.
 func UpConvert(dst, set []byte, ws *Workspace) ([]byte, error) {
 	if ws == nil {
 		ws = new(Workspace)
 	}
-	b := NewBuilder(setCodec(set), BuilderOptions{LeaderEpoch: -1})
+	codec := setCodec(set)
+	if _, rest, err := Next(set); codec != None && err == nil && len(rest) > 0 {
+		return dst, invalid(kerr.InvalidRecord, "message set with a compressed message and others beside it")
+	}
+	b := NewBuilder(codec, BuilderOptions{LeaderEpoch: -1})
 	for r, err := range Messages(set, ws) {
 		if err != nil {
 			return dst, err
