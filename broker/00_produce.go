@@ -12,6 +12,7 @@ import (
 	"jackdaw/metadata"
 	"jackdaw/protocol"
 	"jackdaw/protocol/record"
+	"jackdaw/quota"
 	"jackdaw/replication"
 )
 
@@ -22,6 +23,7 @@ func (b *Broker) handleProduce(r *network.Request) {
 	req := r.Body.(*kmsg.ProduceRequest)
 	c := produceCall{b: b, r: r, resp: req.ResponseKind().(*kmsg.ProduceResponse), acks: req.Acks}
 	c.prepare(req)
+	r.Throttle(b.quotas.Use(quota.Produce, r, r.Size))
 	r.Unmute()
 	if len(c.entries) == 0 {
 		c.answer()
@@ -124,11 +126,11 @@ func checkProduceRecords(version int16, records []byte) error {
 	if err != nil {
 		return malformedBatch(records)
 	}
-	switch {
-	case b.Magic() != 2:
 	if version < 3 && b.Magic() < 2 {
 		return nil // a message set, of any number of messages
 	}
+	switch {
+	case b.Magic() != 2:
 		return fmt.Errorf("Produce v3 and up carries message format 2, not %d: %w", b.Magic(), kerr.InvalidRecord)
 	case len(rest) > 0:
 		return fmt.Errorf("a partition of a Produce request must carry exactly one batch: %w", kerr.InvalidRecord)

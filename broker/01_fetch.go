@@ -10,6 +10,7 @@ import (
 	"jackdaw/broker/network"
 	"jackdaw/metadata"
 	"jackdaw/protocol"
+	"jackdaw/quota"
 	"jackdaw/replication"
 )
 
@@ -34,6 +35,9 @@ func (b *Broker) handleFetch(r *network.Request) {
 	}
 	c.context = session
 	maxBytes := min(req.MaxBytes, b.cfg.FetchMaxBytes)
+	if c.follower = replica >= 0; !c.follower {
+		maxBytes = b.quotas.MostFetched(r, maxBytes)
+	}
 	b.replicas.Fetch(replication.FetchRequest{
 		Replica:       metadata.BrokerID(replica),
 		ReplicaEpoch:  epoch,
@@ -54,7 +58,9 @@ type fetchCall struct {
 	b       *Broker
 	r       *network.Request
 	version int16
-	context *replication.FetchContext
+	// follower: the request is a broker's, which quotas do not concern.
+	follower bool
+	context  *replication.FetchContext
 	// results hold the pins on segment files until the answer is sent.
 	results    []replication.FetchResult
 	resp       protocol.FetchResponse
@@ -132,6 +138,14 @@ func fetchPartition(version int16, topic string, id metadata.TopicID, p *kmsg.Fe
 
 // fetched takes the results in the order of the session's partitions.
 func (c *fetchCall) fetched(results []replication.FetchResult) {
+	if delay := c.throttle(results); delay > 0 {
+		c.results = results // to be released
+		c.r.Throttle(delay)
+		c.resp.SessionID, c.resp.ThrottleMs = c.context.Throttled(), int32(delay.Milliseconds())
+		c.resp.Topics = c.resp.Topics[:0]
+		c.send()
+		return
+	}
 	c.resp.SessionID, c.results = c.context.Finish(results)
 	c.partitions = c.partitions[:0]
 	for i := range c.results {
@@ -140,6 +154,26 @@ func (c *fetchCall) fetched(results []replication.FetchResult) {
 	c.groupByTopic()
 	c.send()
 }
+
+// throttle tells for how long a consumer is to be held up. It then gets nothing, and what it would have got is not charged.
+func (c *fetchCall) throttle(results []replication.FetchResult) time.Duration {
+	q := c.b.quotas
+	if c.follower || !q.Active() {
+		return 0
+	}
+	size := fetchHeader
+	for i := range results {
+		size += fetchHeader + results[i].Records.Size()
+	}
+	delay := max(q.Use(quota.Fetch, c.r, size), q.RequestDelay(c.r))
+	if delay > 0 {
+		q.Undo(quota.Fetch, c.r, size)
+	}
+	return delay
+}
+
+// fetchHeader is about what a partition, or the answer as a whole, takes beside records, in bytes.
+const fetchHeader = 64
 
 // groupByTopic lays out c.partitions under their topics; neighbours of one topic share an entry.
 func (c *fetchCall) groupByTopic() {

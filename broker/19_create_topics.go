@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -37,6 +38,17 @@ func (b *Broker) handleCreateTopics(r *network.Request) {
 		wanted = append(wanted, topic)
 	}
 	timeout := time.Duration(req.TimeoutMillis) * time.Millisecond
+	charge := b.quotas.newMutation(r, 6)
+	if !req.ValidateOnly {
+		wanted = slices.DeleteFunc(wanted, func(t controller.NewTopic) bool {
+			err := charge.Charge(max(int(t.NumPartitions), len(t.Assignment)))
+			if err != nil {
+				createTopicFailed(slots[t.Name], err)
+			}
+			return err != nil
+		})
+	}
+	charge.Throttle()
 	for i, res := range b.createTopics(r.Context(), wanted, req.ValidateOnly, timeout) {
 		b.fillCreatedTopic(slots[res.Name], res, wanted[i].Configs)
 	}

@@ -29,12 +29,17 @@ func (b *Broker) handleDeleteTopics(r *network.Request) {
 		return value(t.Topic) + metadata.TopicID(t.TopicID).String()
 	})
 	slots := map[string]*kmsg.DeleteTopicsResponseTopic{}
+	charge := b.quotas.newMutation(r, 5)
 	for i := range topics {
 		t, out := &topics[i], &resp.Topics[i]
 		out.Topic, out.TopicID = t.Topic, t.TopicID
 		name, err := b.topicToDelete(t, req.Version)
 		if err == nil && seen[value(t.Topic)+metadata.TopicID(t.TopicID).String()] > 1 {
 			err = protocol.WithMessage(kerr.InvalidRequest, "Duplicate topic names are not allowed.")
+		}
+		if err == nil {
+			topic, _ := b.cache.Image().Topic(name)
+			err = charge.Charge(partitionCount(topic))
 		}
 		if err != nil {
 			out.ErrorCode, out.ErrorMessage = protocol.ErrorCode(err), nil
@@ -43,6 +48,7 @@ func (b *Broker) handleDeleteTopics(r *network.Request) {
 		out.Topic = &name
 		slots[name] = out
 	}
+	charge.Throttle()
 	for name, err := range b.deleteTopics(r.Context(), slots, time.Duration(req.TimeoutMillis)*time.Millisecond) {
 		slots[name].ErrorCode = protocol.ErrorCode(err)
 	}

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -39,6 +40,16 @@ func (b *Broker) handleCreatePartitions(r *network.Request) {
 		slots[t.Topic] = out
 		wanted = append(wanted, newPartitions(t))
 	}
+	charge := b.quotas.newMutation(r, 3)
+	if !req.ValidateOnly {
+		wanted = slices.DeleteFunc(wanted, func(p controller.NewPartitions) bool {
+			topic, _ := b.cache.Image().Topic(p.Topic)
+			err := charge.Charge(max(int(p.Count)-partitionCount(topic), 0))
+			slots[p.Topic].ErrorCode, slots[p.Topic].ErrorMessage = protocol.ErrorCode(err), protocol.ErrorMessage(err)
+			return err != nil
+		})
+	}
+	charge.Throttle()
 	timeout := time.Duration(req.TimeoutMillis) * time.Millisecond
 	for _, res := range b.createPartitions(r.Context(), wanted, req.ValidateOnly, timeout) {
 		out := slots[res.Topic]

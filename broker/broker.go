@@ -57,6 +57,7 @@ type Broker struct {
 	zk         *zkstore.Client
 	cache      *metadataCache
 	topics     *topicConfigs
+	quotas     *quotas
 	fs         vfs.FS
 	logs       *log.Manager
 	logsOpen   bool
@@ -94,6 +95,7 @@ func New(loaded *config.Loaded, logger *slog.Logger) *Broker {
 		cache:       newMetadataCache(),
 		ready:       make(chan struct{}),
 	}
+	b.quotas = newQuotas(b.cfg.Quotas, logger)
 	b.brokerEpoch.Store(-1)
 	b.producerIDs = &producerIDs{allocate: b.allocateProducerIDs}
 	return b

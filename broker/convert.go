@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"jackdaw/metadata"
+	"jackdaw/protocol"
 )
 
 // brokerIDs reads the ids of a wire array in place: BrokerID has the layout of int32. The result shares the array, which
@@ -47,4 +48,12 @@ func value(s *string) string {
 func principalParts(principal string) (kind, name string) {
 	kind, name, _ = strings.Cut(principal, ":")
 	return kind, name
+}
+
+// errorText is ErrorMessage for the answers in which Kafka has an empty text, and not null, when all is well.
+func errorText(err error) *string {
+	if err == nil {
+		return new(string)
+	}
+	return protocol.ErrorMessage(err)
 }

@@ -11,7 +11,7 @@ import (
 // followConfig puts the dynamic settings to work that were there before the start, and from now on each change. It comes
 // before the first session is followed.
 func (b *Broker) followConfig(ctx context.Context) {
-	b.topics.changed, b.topics.brokerChanged = b.topicChanged, b.applyDynamic
+	b.topics.changed, b.topics.brokerChanged, b.topics.otherChanged = b.topicChanged, b.applyDynamic, b.quotas.Changed
 	b.applyDynamic(ctx, b.cfg, b.topics.broker.Load())
 }
 

@@ -217,6 +217,9 @@ func (b *Broker) register(ctx context.Context, session *zkstore.Session) error {
 	}
 	b.brokerEpoch.Store(epoch)
 	b.log.Info("registered", "epoch", epoch, "endpoints", b.advertised)
+	if err := b.quotas.Load(ctx, session); err != nil {
+		return err
+	}
 	return b.topics.Follow(ctx, session, b.parts)
 }
 

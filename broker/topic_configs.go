@@ -28,7 +28,9 @@ type topicConfigs struct {
 	// followed.
 	changed       func(ctx context.Context, topic string)
 	brokerChanged func(ctx context.Context, was, now *config.Broker)
-	mu            struct {
+	// otherChanged is told of what is neither a topic nor a broker.
+	otherChanged func(ctx context.Context, session *zkstore.Session, entityType, name string)
+	mu           struct {
 		sync.RWMutex
 		overrides map[string]map[string]string
 	}
@@ -37,6 +39,7 @@ type topicConfigs struct {
 func newTopicConfigs(id metadata.BrokerID, loaded *config.Loaded, lg *slog.Logger) *topicConfigs {
 	t := &topicConfigs{id: id, loaded: loaded, log: lg}
 	t.changed = func(context.Context, string) {}
+	t.otherChanged = func(context.Context, *zkstore.Session, string, string) {}
 	t.brokerChanged = func(context.Context, *config.Broker, *config.Broker) {}
 	t.broker.Store(loaded.Broker())
 	t.mu.overrides = map[string]map[string]string{}
@@ -90,6 +93,8 @@ func (t *topicConfigs) Follow(ctx context.Context, session *zkstore.Session, par
 				t.read(ctx, session, []string{name})
 			case entityType == brokerEntity && (name == defaultEntity || name == fmt.Sprint(t.id)):
 				t.reloadDefaults(ctx, session)
+			default:
+				t.otherChanged(ctx, session, entityType, name)
 			}
 		})
 		t.log.Debug("no longer watching config changes", "err", err)

@@ -72,6 +72,8 @@ func (b *Broker) openNetwork(ctx context.Context) error {
 		SendBuffer:             b.cfg.Network.SendBuffer,
 		ReceiveBuffer:          b.cfg.Network.ReceiveBuffer,
 		Budget:                 budget.New(b.cfg.Network.QueuedMaxBytes),
+		Throttle:               b.quotas.RequestDelay,
+		ThrottleConn:           b.quotas.Connected,
 		Logger:                 b.log,
 		Metrics:                b.registry,
 	})

@@ -16,14 +16,19 @@ var explainedAdmin = map[string]struct{ ours, why string }{
 		`"ErrorMessage":"Unexpected broker id, expected 1, but received 77"`, "Kafka: Expected 1, but received 1"},
 	"IncrementalAlterConfigs: broker: overrides": {
 		`Invalid value x for configuration max.connections.per.ip.overrides: \"x\" is not host:limit`, "Kafka shows the inside of a Java parser"},
-	"AlterConfigs: same resource twice": {`"Each resource must appear at most once."`, "Kafka never answers"},
+	"AlterClientQuotas: value 0":                 {`must be at least 1`, "a client with no bytes at all would wait for ever"},
+	"AlterClientQuotas: bad ip, removed":         {`"1.2.3 is not a valid IP or resolvable host."`, "the same"},
+	"AlterClientQuotas: bad ip":                  {`"1.2.3 is not a valid IP or resolvable host."`, "Java takes it for 1.2.0.3"},
+	"DescribeClientQuotas: match type 7":         {`"ErrorCode":42,"ErrorMessage":"Unexpected match type: 7"`, "Kafka answers -1"},
+	"DescribeClientQuotas: exact without a name": {`"ErrorCode":42`, "Kafka answers -1"},
+	"AlterConfigs: same resource twice":          {`"Each resource must appear at most once."`, "Kafka never answers"},
 }
 
 // adminCases are sent in this order: later ones see what earlier ones have changed.
 func adminCases() []adminCase {
 	var all []adminCase
 	for _, part := range [][]adminCase{
-		topicCases(), incrementalCases(), legacyCases(), describeConfigCases(), securityCases(), otherAdminCases(),
+		topicCases(), incrementalCases(), legacyCases(), describeConfigCases(), securityCases(), scramCases(), quotaCases(), otherAdminCases(),
 	} {
 		all = append(all, part...)
 	}
@@ -508,6 +513,8 @@ func quotaCases() []adminCase {
 		alter("ip with a byte rate", []string{"ip", "127.0.0.1"}, op{"producer_byte_rate", 1, false}),
 		alter("user with a connection rate", []string{"user", "a"}, op{"connection_creation_rate", 1, false}),
 		alter("bad ip", []string{"ip", "1.2.3"}, op{"connection_creation_rate", 1, false}),
+		alter("resolvable host", []string{"ip", "localhost"}, op{"connection_creation_rate", 1000, false}),
+		alter("bad ip, removed", []string{"ip", "1.2.3"}, op{"connection_creation_rate", 1, true}),
 		alter("unresolvable ip", []string{"ip", "no such host"}, op{"connection_creation_rate", 1, false}),
 		alter("negative connection rate", []string{"ip", "127.0.0.1"}, op{"connection_creation_rate", -1, false}),
 		alter("connection rate too large", []string{"ip", "127.0.0.1"}, op{"connection_creation_rate", 1e12, false}),

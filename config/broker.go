@@ -41,6 +41,7 @@ type Broker struct {
 	Groups       Groups
 	Transactions Transactions
 	Log          Log
+	Quotas       Quotas
 	Admin        Admin
 
 	// settings are the parsed values, for the defaults of topics.
@@ -154,6 +155,15 @@ type Cleaner struct {
 	Backoff          time.Duration
 }
 
+// Quotas is about how the use of clients is measured.
+type Quotas struct {
+	// Windows of WindowSize are for bytes, time and connections, the others for changes of topics.
+	Windows              int
+	WindowSize           time.Duration
+	ControllerWindows    int
+	ControllerWindowSize time.Duration
+}
+
 // Admin is about operating this process.
 type Admin struct {
 	// Listen is host:port of /metrics and /healthz; empty is off.
@@ -184,6 +194,12 @@ func newBroker(r *reader, hostname string) (*Broker, error) {
 		Groups:             newGroups(r),
 		Transactions:       newTransactions(r),
 		Log:                newLog(r),
+		Quotas: Quotas{
+			Windows:              r.int("quota.window.num"),
+			WindowSize:           r.seconds("quota.window.size.seconds"),
+			ControllerWindows:    r.int("controller.quota.window.num"),
+			ControllerWindowSize: r.seconds("controller.quota.window.size.seconds"),
+		},
 		Admin: Admin{
 			Listen:    r.str("jackdaw.admin.listen"),
 			LogFormat: r.str("jackdaw.log.format"),

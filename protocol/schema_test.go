@@ -15,7 +15,7 @@ func TestTable_Schemas_AreKafkas(t *testing.T) {
 		t.Fatal(err)
 	}
 	names := regexp.MustCompile(`[a-z][a-z0-9_]*:`)
-	kinds := strings.NewReplacer("BOOLEAN", "INT8", "UINT16", "INT16", "RECORDS", "?BYTES")
+	kinds := strings.NewReplacer("BOOLEAN", "INT8", "UINT16", "INT16", "RECORDS", "?BYTES", "FLOAT64", "INT64")
 	served := 0
 	for _, line := range strings.Split(strings.TrimSpace(string(raw)), "\n") {
 		var key, version int16

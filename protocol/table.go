@@ -79,6 +79,11 @@ var table = []API{
 	row(45, "AlterPartitionReassignments", 0, 0, 0, `timeoutMs:i4 topics[](topic:s partitions[](partition:i4 replicas[]i4?))`),
 	row(46, "ListPartitionReassignments", 0, 0, 0, `timeoutMs:i4 topics[]?(topic:s partitions[]i4)`),
 	row(47, "OffsetDelete", 0, 0, never, `group:s topics[](topic:s partitions[](partition:i4))`),
+	row(48, "DescribeClientQuotas", 0, 1, 1, `components[](type:s match:i1 name:s?) strict:i1`),
+	row(49, "AlterClientQuotas", 0, 1, 1, `entries[](entity[](type:s name:s?) ops[](key:s value:i8 remove:i1)) validateOnly:i1`),
+	row(50, "DescribeUserScramCredentials", 0, 0, 0, `users[]?(name:s)`),
+	row(51, "AlterUserScramCredentials", 0, 0, 0, `deletions[](name:s mechanism:i1)
+		upsertions[](name:s mechanism:i1 iterations:i4 salt:b saltedPassword:b)`),
 	row(56, "AlterPartition", 0, 3, 0, `brokerID:i4 brokerEpoch:i8 topics[](topic:s@0-1 topicID:id@2 partitions[](partition:i4 leaderEpoch:i4
 		newISR[]i4@0-2 newISRWithEpochs[]@3(brokerID:i4 brokerEpoch:i8) leaderRecoveryState:i1@1 partitionEpoch:i4))`),
 	row(57, "UpdateFeatures", 0, 1, 0, `timeoutMs:i4 updates[](feature:s maxVersionLevel:i2 allowDowngrade:i1@0-0 upgradeType:i1@1) validateOnly:i1@1`),

@@ -57,42 +57,66 @@ type Quota struct {
 
 // Table has all quotas of users and client ids. It is never changed once it is in use: With makes another.
 type Table struct {
-	quotas map[Entity][kinds]float64
+	quotas map[Entity]limits
 	// any tells which kinds have a quota at all.
 	any [kinds]bool
 }
 
-// unlimited is the absence of a quota within the array of an entity: quotas are positive.
-const unlimited = 0
+// limits are the quotas of an entity. set tells which there are: a limit of 0 is one, too.
+type limits struct {
+	limit [kinds]float64
+	set   [kinds]bool
+}
 
-// With returns a table in which the entity has these quotas, by the names of Keys, and no others. Names that are not
-// quotas are ignored.
+// NewTable returns a table of these quotas, by the names of Keys. Names that are not quotas are ignored.
+func NewTable(all map[Entity]map[string]float64) *Table {
+	t := &Table{quotas: make(map[Entity]limits, len(all))}
+	for e, values := range all {
+		t.set(e, values)
+	}
+	return t
+}
+
+// With returns a table in which the entity has these quotas, and no others.
 func (t *Table) With(e Entity, values map[string]float64) *Table {
-	out := &Table{quotas: map[Entity][kinds]float64{}}
+	out := &Table{quotas: map[Entity]limits{}}
 	if t != nil {
 		maps.Copy(out.quotas, t.quotas)
 	}
-	var q [kinds]float64
+	delete(out.quotas, e)
+	for _, q := range out.quotas {
+		out.note(q)
+	}
+	out.set(e, values)
+	return out
+}
+
+func (t *Table) set(e Entity, values map[string]float64) {
+	var q limits
 	found := false
 	for k, name := range Keys {
-		if v, ok := values[name]; ok && v > 0 {
-			q[k], found = v, true
+		if v, ok := values[name]; ok {
+			q.limit[k], q.set[k], found = v, true, true
 		}
 	}
-	delete(out.quotas, e)
 	if found {
-		out.quotas[e] = q
+		t.quotas[e] = q
+		t.note(q)
 	}
-	for _, q := range out.quotas {
-		for k := range q {
-			out.any[k] = out.any[k] || q[k] != unlimited
-		}
+}
+
+// note remembers which kinds of quotas there are.
+func (t *Table) note(q limits) {
+	for k := range q.set {
+		t.any[k] = t.any[k] || q.set[k]
 	}
-	return out
 }
 
 // Any tells whether anybody has a quota of a kind. A nil table has none.
 func (t *Table) Any(k Kind) bool { return t != nil && t.any[k] }
+
+// Some tells whether there are quotas of any kind.
+func (t *Table) Some() bool { return t != nil && len(t.quotas) > 0 }
 
 // Find returns the quota that counts for a user and a client id. The most special entity wins:
 // user and client, user and default client, user, default user and client, both defaults, default user, client, default
@@ -103,7 +127,7 @@ func (t *Table) Find(k Kind, user, client string) (Quota, bool) {
 	}
 	for _, level := range levels {
 		e := Entity{User: level.user.name(user), Client: level.client.name(client)}
-		if limit := t.quotas[e][k]; limit != unlimited {
+		if q := t.quotas[e]; q.set[k] {
 			key := Key{OfUser: e.User.Set, OfClient: e.Client.Set}
 			if key.OfUser {
 				key.User = user
@@ -111,7 +135,7 @@ func (t *Table) Find(k Kind, user, client string) (Quota, bool) {
 			if key.OfClient {
 				key.Client = client
 			}
-			return Quota{Key: key, Limit: limit}, true
+			return Quota{Key: key, Limit: q.limit[k]}, true
 		}
 	}
 	return Quota{}, false

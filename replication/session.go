@@ -262,6 +262,19 @@ func (c *FetchContext) Finish(results []FetchResult) (sessionID int32, answer []
 	return s.id, answer
 }
 
+// Throttled ends a request in the place of Finish when the client gets nothing because it is held up. The session stays as
+// it is, and nothing is skipped; a request that was to open one opens none. The results are the caller's to release.
+// Kafka: FetchContext.getThrottledResponse.
+func (c *FetchContext) Throttled() (sessionID int32) {
+	if c.session == nil || c.session.id == noSession {
+		return noSession
+	}
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	c.session.mu.lent = false
+	return c.session.id
+}
+
 // news reports whether a result must be told, and remembers it. After an error or a diverging epoch the next result is
 // news whatever it is. Kafka: CachedPartition.maybeUpdateResponseData.
 func (cp *cachedPartition) news(r *FetchResult) bool {

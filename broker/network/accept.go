@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 )
@@ -71,6 +72,12 @@ func (s *Server) welcome(l *listener, nc net.Conn) {
 		s.events.log(eventPerIP, nil, fmt.Errorf("%s has %d connections already", ip, most))
 		return
 	}
+	if f := s.o.ThrottleConn; f != nil {
+		if d := f(ip); d > 0 {
+			s.refuseLater(l, nc, ip, d)
+			return
+		}
+	}
 	s.tune(nc)
 	if l.Wrap != nil {
 		nc = l.Wrap(nc)
@@ -83,6 +90,19 @@ func (s *Server) welcome(l *listener, nc net.Conn) {
 		return
 	}
 	s.group.Go("network-reader", c.serve)
+}
+
+// refuseLater closes a connection of an address that makes too many, after it has kept the client waiting: at once it would
+// come again at once. It counts as open meanwhile. Kafka: ConnectionQuotas, throttled sockets.
+func (s *Server) refuseLater(l *listener, nc net.Conn, ip netip.Addr, d time.Duration) {
+	s.m.rejected.Inc()
+	s.group.Go("network-throttled", func(ctx context.Context) error {
+		pause(ctx, d)
+		s.limits.removeIP(ip)
+		s.limits.free(l)
+		_ = nc.Close() // nothing was sent
+		return nil
+	})
 }
 
 // tune sets the socket's buffers. Failure is no reason to refuse a client: the system's buffers serve, too.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -55,6 +56,8 @@ type Options struct {
 	SendBuffer, ReceiveBuffer int
 	// Throttle, if not nil, is asked before each Respond for how long the client is to be held up: see Request.Throttle.
 	Throttle func(*Request) time.Duration
+	// ThrottleConn, if not nil, is asked about each new connection. One that has to wait is closed after the wait.
+	ThrottleConn func(netip.Addr) time.Duration
 	// Budget bounds the bytes of requests in work; nil is no bound.
 	Budget  *budget.Budget
 	Logger  *slog.Logger
