@@ -1,0 +1,2 @@
+// Package report lays out a comparison: ratios with their spread, as text, Markdown and a picture.
+package report
