@@ -136,20 +136,30 @@ func (c *Core) undecided(s State) bool {
 		s.LeaderEpoch == c.committed.LeaderEpoch && s.PartitionEpoch == c.committed.PartitionEpoch
 }
 
-// adopt makes s the committed state and keeps the knowledge of replicas that stay assigned.
+// adopt makes s the committed state and keeps the knowledge of replicas that stay assigned. A member of the ISR that is no
+// longer assigned counts for the high watermark until it has left: at the end of a reassignment the assignment shrinks
+// first, and a controller that takes over in between can still elect that member.
 func (c *Core) adopt(s State) {
 	if !c.undecided(s) {
 		c.clearPending()
 	}
 	remotes := make([]Replica, 0, len(s.Replicas))
-	for _, id := range s.Replicas {
+	add := func(id metadata.BrokerID) {
 		if id == c.self {
-			continue
+			return
 		}
 		if old := c.remote(id); old != nil {
 			remotes = append(remotes, *old)
 		} else {
 			remotes = append(remotes, newReplica(id))
+		}
+	}
+	for _, id := range s.Replicas {
+		add(id)
+	}
+	for _, id := range s.ISR {
+		if !slices.Contains(s.Replicas, id) {
+			add(id)
 		}
 	}
 	c.remotes = remotes

@@ -73,7 +73,7 @@ func (c *Core) FollowerFetched(f Fetch, now time.Time) (Effects, Verdict) {
 // an ISR with 3 could elect it, and offset 9 would be lost. Kafka: Partition.maybeExpandIsr.
 func (c *Core) expand(r *Replica) *Proposal {
 	if c.pending.kind != noChange || !r.Alive || r.LEO < c.hw || r.LEO < c.epochStart ||
-		slices.Contains(c.committed.ISR, r.ID) {
+		slices.Contains(c.committed.ISR, r.ID) || !c.assigned(r.ID) {
 		return nil
 	}
 	next := make([]metadata.BrokerID, 0, len(c.committed.ISR)+1)
@@ -112,7 +112,7 @@ func (c *Core) lagging(id metadata.BrokerID, now time.Time) bool {
 		return false
 	}
 	r := c.remote(id)
-	return r == nil || !r.caughtUp(c.leo, now, c.lagMax)
+	return r == nil || !c.assigned(id) || !r.caughtUp(c.leo, now, c.lagMax)
 }
 
 func (c *Core) propose(kind change, isr []metadata.BrokerID) *Proposal {
@@ -177,6 +177,7 @@ func (c *Core) commit(s metadata.LeaderAndISR, now time.Time) Effects {
 	c.clearPending()
 	c.committed.ISR = s.ISR
 	c.committed.PartitionEpoch = s.PartitionEpoch
+	c.remotes = slices.DeleteFunc(c.remotes, func(r Replica) bool { return !c.assigned(r.ID) && !slices.Contains(s.ISR, r.ID) })
 	e := c.tryHW(now)
 	e.Joined, e.Left = joined, left
 	return e

@@ -47,7 +47,7 @@ func (c *Core) IsPending(seq uint64) bool {
 func (c *Core) Stuck() bool { return c.pending.stale }
 
 // MinISR returns the effective min.insync.replicas: never more than there are replicas.
-func (c *Core) MinISR() int { return min(c.minInsync, len(c.remotes)+1) }
+func (c *Core) MinISR() int { return min(c.minInsync, max(len(c.committed.Replicas), 1)) }
 
 // UnderMinISR reports whether the committed ISR is too small for acks=all.
 func (c *Core) UnderMinISR() bool { return c.role == Leader && len(c.committed.ISR) < c.MinISR() }
@@ -90,7 +90,7 @@ func (c *Core) LowWatermark(logStart int64) int64 {
 	return low
 }
 
-// Remotes returns the other replicas. The slice is the Core's own.
+// Remotes returns the other replicas, and members of the ISR that are no longer assigned. The slice is the Core's own.
 func (c *Core) Remotes() []Replica { return c.remotes }
 
 // Outsiders reports whether there are replicas outside of the ISR, whose liveness matters for the high watermark.
@@ -106,3 +106,6 @@ func (c *Core) remote(id metadata.BrokerID) *Replica {
 	}
 	return nil
 }
+
+// assigned reports whether a broker is a replica.
+func (c *Core) assigned(id metadata.BrokerID) bool { return slices.Contains(c.committed.Replicas, id) }
