@@ -12,6 +12,11 @@ UNIT    = $(shell go list ./... 2>/dev/null | grep -v '/compat-tests')
 LINT_VERSION = v2.15.0
 FUZZTIME     ?= 30s
 
+# make bench: 5 rounds of 3 seconds take about 15 minutes.
+BENCH_ROUNDS  ?= 5
+BENCH_SECONDS ?= 3
+BENCH_PARTS   ?= start,one,tools,three,scale
+
 export CGO_ENABLED ?= 0
 
 # The jars that compat-tests/setup.sh fetches, once it has: the tests of zkstore run against the ZooKeeper in them, too.
@@ -66,6 +71,11 @@ compat: build deps ## real clients and a real ZooKeeper against bin/jackdaw; ARG
 faults: ARGS = -v -run 'Failover|Failure|Zombie|Hostile|Unclean|ISR|Offline|Crash|Restart'
 faults: compat ## the compat tests that kill and mistreat brokers
 
+.PHONY: mixed
+mixed: export JACKDAW_MIXED = 1
+mixed: ARGS = -v -run 'Mixed|Rolling'
+mixed: compat ## a cluster of Apache Kafka 3.9 under load, broker by broker replaced by Jackdaw and back
+
 .PHONY: compose-test
 compose-test: ## docker-compose.yml with a real engine: clients outside, one container killed
 	scripts/compose-test.sh
@@ -78,7 +88,13 @@ fuzz: ## each fuzz test for FUZZTIME (30s)
 	  done; done
 
 .PHONY: bench
-bench: ## Go benchmarks into bin/bench.txt, beside those of the last run
+bench: build deps ## Jackdaw beside Apache Kafka on this machine, into docs/performance.md; BENCH_ROUNDS, BENCH_SECONDS, BENCH_PARTS
+	go build -trimpath -o bin/jackdaw-bench ./cmd/jackdaw-bench
+	@source ./compat-tests/setup.sh && bin/jackdaw-bench compare --rounds $(BENCH_ROUNDS) --each $(BENCH_SECONDS)s --parts $(BENCH_PARTS) \
+	  --doc docs/performance.md --out bin/bench.json
+
+.PHONY: bench-go
+bench-go: ## Go benchmarks into bin/bench.txt, beside those of the last run
 	@mkdir -p bin
 	@if [[ -f bin/bench.txt ]]; then mv bin/bench.txt bin/bench.last.txt; fi
 	go test -run '^$$' -bench . -benchmem $(UNIT) | tee bin/bench.txt
