@@ -235,6 +235,11 @@ func (m *Manager) WriteHWCheckpoints(hws map[metadata.TopicPartition]int64) erro
 		}
 		byDir[l.dir][tp] = hw
 	}
+	for _, d := range m.dirs {
+		if byDir[d] == nil && m.hasMarks(d) {
+			byDir[d] = checkpoint.Offsets{} // the last log is gone, and its mark must go, too
+		}
+	}
 	var errs error
 	for d, offsets := range byDir {
 		if !d.failed.Load() {
@@ -242,6 +247,15 @@ func (m *Manager) WriteHWCheckpoints(hws map[metadata.TopicPartition]int64) erro
 		}
 	}
 	return errs
+}
+
+// hasMarks tells whether the high watermarks in a directory are of any log.
+func (m *Manager) hasMarks(d *logDir) bool {
+	if d.failed.Load() {
+		return false
+	}
+	old, err := d.readOffsets(checkpoint.HighWatermark, m.lg.Warn)
+	return err == nil && len(old) > 0
 }
 
 // delete renames the directory of a log that nobody can find any more, and closes it. It is marked as gone first, so that
