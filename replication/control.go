@@ -2,6 +2,7 @@ package replication
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -54,7 +55,9 @@ type transitions struct {
 	unfollow []metadata.TopicPartition
 }
 
-// loadHWCheckpoints reads the marks of the last run before the first replica takes its role.
+// loadHWCheckpoints reads the marks of the last run before the first replica takes its role. Marks without a log were left
+// by a deletion that was cut off. They are removed from the disk before a topic of the same name can be made: after the
+// next start they would pass for its own.
 func (m *ReplicaManager) loadHWCheckpoints() {
 	m.mu.RLock()
 	loaded := m.mu.checkpointed != nil
@@ -66,9 +69,24 @@ func (m *ReplicaManager) loadHWCheckpoints() {
 	if marks == nil {
 		marks = map[metadata.TopicPartition]int64{}
 	}
+	found := len(marks)
+	maps.DeleteFunc(marks, func(tp metadata.TopicPartition, _ int64) bool {
+		_, onDisk := m.cfg.Logs.Get(tp)
+		return !onDisk
+	})
 	m.mu.Lock()
 	m.mu.checkpointed = marks
 	m.mu.Unlock()
+	if len(marks) < found {
+		m.saveMarks()
+	}
+}
+
+// saveMarks writes the high watermarks outside of the usual rhythm, after replicas were deleted.
+func (m *ReplicaManager) saveMarks() {
+	if err := m.CheckpointHW(); err != nil {
+		m.cfg.Logger.Error("high watermarks not written", "err", err)
+	}
 }
 
 // apply carries out the state of one partition.

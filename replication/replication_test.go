@@ -412,3 +412,46 @@ func TestCheckpointHW_ReplicaNotToldItsRole_KeepsItsMark(t *testing.T) {
 		}
 	})
 }
+
+// TestStopReplicas_KilledAfterDeletion_NewTopicHasNoMark: a topic that is made again must not find the mark of the former
+// one, which it would take for its own after the next start.
+func TestStopReplicas_KilledAfterDeletion_NewTopicHasNoMark(t *testing.T) {
+	bubble(t, 1, nil, func(t *testing.T, c *cluster) {
+		nd := c.nodes[1]
+		c.create(t0, 1)
+		nd.produce(t0, 1, "a", "b", "c").want(nil)
+		if err := nd.m.CheckpointHW(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := nd.m.StopReplicas(1, []StopReplica{{TP: t0, LeaderEpoch: metadata.EpochDuringDelete, Delete: true}}); err != nil {
+			t.Fatal(err)
+		}
+		nd.kill()
+		nd.start()
+		if marks := nd.logs.ReadHWCheckpoints(); len(marks) != 0 {
+			t.Fatalf("marks %v of a deleted topic", marks)
+		}
+	})
+}
+
+// TestApplyLeaderAndISR_MarkWithoutLog_IsRemoved: the broker may be killed between the deletion and the checkpoint.
+func TestApplyLeaderAndISR_MarkWithoutLog_IsRemoved(t *testing.T) {
+	bubble(t, 1, nil, func(t *testing.T, c *cluster) {
+		nd := c.nodes[1]
+		u0 := metadata.TopicPartition{Topic: "u", Partition: 0}
+		c.create(t0, 1)
+		nd.produce(t0, 1, "a").want(nil)
+		if err := nd.m.CheckpointHW(); err != nil {
+			t.Fatal(err)
+		}
+		if err := nd.logs.Delete(t0); err != nil {
+			t.Fatal(err)
+		}
+		nd.kill()
+		nd.start()
+		c.create(u0, 1)
+		if marks := nd.logs.ReadHWCheckpoints(); len(marks) != 0 {
+			t.Fatalf("marks %v without a log", marks)
+		}
+	})
+}

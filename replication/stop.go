@@ -11,7 +11,11 @@ import (
 
 // StopReplicas carries out a StopReplica request: the replicas end their role and, where asked, are deleted, also those
 // that were on disk but not yet told a role. The request as a whole is refused with kerr.StaleControllerEpoch, a
-// partition with a lower leader epoch with kerr.FencedLeaderEpoch. Kafka: ReplicaManager.stopReplicas.
+// partition with a lower leader epoch with kerr.FencedLeaderEpoch. When it returns, no mark of a deleted replica is left on
+// the disk. Kafka: ReplicaManager.stopReplicas.
+//
+// Differs from Kafka: the high watermarks are written at once, not with the next checkpoint. After a crash in between, a
+// topic of the same name would take the old mark for its own, and a leader would show and keep what is not committed.
 func (m *ReplicaManager) StopReplicas(controllerEpoch int32, stops []StopReplica) (map[metadata.TopicPartition]error, error) {
 	m.control <- struct{}{}
 	defer func() { <-m.control }()
@@ -22,6 +26,7 @@ func (m *ReplicaManager) StopReplicas(controllerEpoch int32, stops []StopReplica
 	errs := make(map[metadata.TopicPartition]error, len(stops))
 	var tps []metadata.TopicPartition
 	var changes []LeadershipChange
+	deleted := false
 	for i := range stops {
 		s := &stops[i]
 		err := m.stopOne(s)
@@ -32,6 +37,10 @@ func (m *ReplicaManager) StopReplicas(controllerEpoch int32, stops []StopReplica
 		}
 		tps = append(tps, s.TP)
 		changes = append(changes, LeadershipChange{TP: s.TP, Epoch: s.LeaderEpoch, Removed: s.Delete})
+		deleted = deleted || s.Delete
+	}
+	if deleted {
+		m.saveMarks()
 	}
 	m.wakeAll(tps)
 	if len(changes) > 0 {
