@@ -112,11 +112,12 @@ func (s *State) dying(name string) bool {
 // brokerIDs returns the live brokers by rising id, those that stop among them.
 func (s *State) brokerIDs() []metadata.BrokerID { return slices.Sorted(maps.Keys(s.brokers)) }
 
-// partitions returns those that keep accepts, by topic and number. Topics to be deleted are left out.
+// partitions returns those that keep accepts, by topic and number. Topics to be deleted are left out, unless they wait for a
+// reassignment: without elections that might never end.
 func (s *State) partitions(keep func(*partition) bool) []*partition {
 	var out []*partition
 	for _, t := range s.topics {
-		if t.deletion != nil {
+		if t.deletion != nil && !s.moving(t) {
 			continue
 		}
 		for _, p := range t.partitions {
