@@ -222,8 +222,16 @@ func (c *fetchCall) leaderHint(out *protocol.FetchPartition, leader replication.
 	}
 	out.CurrentLeader = protocol.LeaderID{LeaderID: int32(leader.ID), LeaderEpoch: int32(leader.Epoch)}
 	if e, rack, ok := c.b.endpointFor(leader.ID, c.r.Conn.Listener()); ok {
-		c.resp.Nodes = append(c.resp.Nodes, protocol.FetchNode{NodeID: int32(leader.ID), Host: e.Host, Port: e.Port, Rack: rack})
+		c.resp.Nodes = withFetchNode(c.resp.Nodes, protocol.FetchNode{NodeID: int32(leader.ID), Host: e.Host, Port: e.Port, Rack: rack})
 	}
+}
+
+// withFetchNode adds a broker once, however many partitions it leads: a Java consumer fails for good on a double.
+func withFetchNode(nodes []protocol.FetchNode, n protocol.FetchNode) []protocol.FetchNode {
+	if slices.ContainsFunc(nodes, func(m protocol.FetchNode) bool { return m.NodeID == n.NodeID }) {
+		return nodes
+	}
+	return append(nodes, n)
 }
 
 func (c *fetchCall) send() {
