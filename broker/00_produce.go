@@ -188,10 +188,18 @@ func (c *produceCall) rejected(out *kmsg.ProduceResponseTopicPartition, res *rep
 	leader := res.CurrentLeader
 	out.CurrentLeader.LeaderID, out.CurrentLeader.LeaderEpoch = int32(leader.ID), int32(leader.Epoch)
 	if e, rack, ok := c.b.endpointFor(leader.ID, c.r.Conn.Listener()); ok {
-		c.resp.Brokers = append(c.resp.Brokers, kmsg.ProduceResponseBroker{
+		c.resp.Brokers = withProduceNode(c.resp.Brokers, kmsg.ProduceResponseBroker{
 			NodeID: int32(leader.ID), Host: e.Host, Port: e.Port, Rack: rack,
 		})
 	}
+}
+
+// withProduceNode is withFetchNode for Produce.
+func withProduceNode(nodes []kmsg.ProduceResponseBroker, n kmsg.ProduceResponseBroker) []kmsg.ProduceResponseBroker {
+	if slices.ContainsFunc(nodes, func(m kmsg.ProduceResponseBroker) bool { return m.NodeID == n.NodeID }) {
+		return nodes
+	}
+	return append(nodes, n)
 }
 
 // answer responds. With acks=0 nothing is sent when all is well; else the connection is closed, the one sign there is.
