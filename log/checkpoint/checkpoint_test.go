@@ -50,7 +50,13 @@ func TestOffsets_MissingOrBroken_EmptyOrCorrupt(t *testing.T) {
 	if m, err := ReadOffsets(fsys, "/d", RecoveryPoint); err != nil || len(m) != 0 {
 		t.Fatal(m, err)
 	}
-	for _, text := range []string{"", "0\n", "1\n0\n", "0\n1\n", "0\n1\nt 0\n", "0\n1\nt x 5\n", "0\n2\nt 0 5\n"} {
+	if err := vfs.WriteFileAtomic(fsys, "/d/"+RecoveryPoint, nil); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := ReadOffsets(fsys, "/d", RecoveryPoint); err != nil || len(m) != 0 {
+		t.Errorf("an empty file, as Kafka makes it first: %v, %v", m, err)
+	}
+	for _, text := range []string{"0\n", "1\n0\n", "0\n1\n", "0\n1\nt 0\n", "0\n1\nt x 5\n", "0\n2\nt 0 5\n"} {
 		if err := vfs.WriteFileAtomic(fsys, "/d/"+RecoveryPoint, []byte(text)); err != nil {
 			t.Fatal(err)
 		}

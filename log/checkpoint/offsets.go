@@ -60,8 +60,11 @@ func EncodeOffsets(m Offsets) []byte {
 	return b
 }
 
-// DecodeOffsets reads a checkpoint.
+// DecodeOffsets reads a checkpoint. Kafka makes the file before it has anything to write, so that an empty one is no fault.
 func DecodeOffsets(b []byte) (Offsets, error) {
+	if len(b) == 0 {
+		return Offsets{}, nil
+	}
 	lines := strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
 	if len(lines) < 2 || lines[0] != "0" {
 		return nil, errors.New("no version 0 and count")
