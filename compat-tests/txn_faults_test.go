@@ -1,0 +1,200 @@
+//go:build compat
+
+package compat
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"jackdaw/compat-tests/cluster"
+	"jackdaw/compat-tests/wire"
+)
+
+// copier consumes one topic and produces each record to another, offsets and records in the same transaction. When its session
+// fails it is started again, as a process would be.
+type copier struct {
+	in, out, id string
+	copied      atomic.Int64
+	crash       atomic.Bool // ends the session in the middle of a transaction, without a word
+	restarts    int
+}
+
+// run copies until ctx ends.
+func (k *copier) run(ctx context.Context, t *testing.T, c *cluster.Cluster) {
+	for ctx.Err() == nil {
+		if err := k.session(ctx, c); err != nil && ctx.Err() == nil {
+			k.restarts++
+			t.Logf("copier starts again: %v", err)
+		}
+	}
+}
+
+func (k *copier) session(ctx context.Context, c *cluster.Cluster) error {
+	s, err := kgo.NewGroupTransactSession(
+		kgo.SeedBrokers(c.Bootstrap()...), kgo.MetadataMinAge(50*time.Millisecond), kgo.TransactionalID(k.id),
+		kgo.TransactionTimeout(10*time.Second), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumerGroup(k.id),
+		kgo.ConsumeTopics(k.in), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.RequireStableFetchOffsets(),
+		kgo.SessionTimeout(6*time.Second), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.RetryTimeout(30*time.Second),
+		kgo.FetchMaxPartitionBytes(2000),
+	)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for ctx.Err() == nil {
+		if err := k.step(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *copier) step(ctx context.Context, s *kgo.GroupTransactSession) error {
+	fetches := s.PollRecords(ctx, 100)
+	if fetches.NumRecords() == 0 {
+		return fetches.Err0()
+	}
+	if err := s.Begin(); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	failed := kgo.AbortingFirstErrPromise(s.Client())
+	fetches.EachRecord(func(r *kgo.Record) {
+		s.Produce(ctx, &kgo.Record{Topic: k.out, Partition: r.Partition, Value: r.Value}, failed.Promise())
+	})
+	err := failed.Err()
+	if k.crash.CompareAndSwap(true, false) {
+		return fmt.Errorf("crash in a transaction")
+	}
+	committed, endErr := s.End(ctx, err == nil)
+	switch {
+	case endErr != nil:
+		return fmt.Errorf("end: %w", endErr)
+	case committed:
+		k.copied.Add(int64(fetches.NumRecords()))
+	}
+	return nil
+}
+
+// transactionCoordinator finds the broker that coordinates a transactional id.
+func transactionCoordinator(t *testing.T, c *cluster.Cluster, id string) *cluster.Broker {
+	t.Helper()
+	req := kmsg.NewPtrFindCoordinatorRequest()
+	req.CoordinatorType, req.CoordinatorKeys = 1, []string{id}
+	var node int32
+	cluster.Eventually(t, 30*time.Second, "coordinator of "+id, func() error {
+		r, err := wire.Ask[*kmsg.FindCoordinatorResponse](c.Broker(c.Running()[0]).Addr(), req, 4)
+		if err != nil {
+			return err
+		}
+		if code := r.Coordinators[0].ErrorCode; code != 0 {
+			return fmt.Errorf("error %d", code)
+		}
+		node = r.Coordinators[0].NodeID
+		return nil
+	})
+	return c.Broker(int(node))
+}
+
+// TestTransactions_BrokersAndCopierKilled_ExactlyOnce: brokers are killed while a copier runs (the coordinator of the transaction,
+// that of the group, a leader), and the copier itself once; a read_committed reader finds each record once.
+func TestTransactions_BrokersAndCopierKilled_ExactlyOnce(t *testing.T) {
+	const perPartition, partitions = 4000, 3
+	c := cluster.Start(t, cluster.Options{Brokers: 3, Config: map[string]string{
+		"zookeeper.session.timeout.ms": shortSession(), "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+		"transaction.state.log.min.isr": "2",
+	}})
+	k := &copier{in: "in", out: "out", id: "copier"}
+	for _, topic := range []string{k.in, k.out} {
+		createTopic(t, c, topic, partitions, 3, "min.insync.replicas", "2")
+	}
+	source := transactional(t, c, "source")
+	want := map[int32][]string{}
+	for p := range int32(partitions) {
+		for i := range perPartition {
+			want[p] = append(want[p], strconv.Itoa(i))
+		}
+	}
+	transact(t, source, k.in, want, kgo.TryCommit)
+
+	ctx, stop := context.WithCancel(t.Context())
+	var done sync.WaitGroup
+	done.Go(func() { k.run(ctx, t, c) })
+	defer done.Wait()
+	defer stop()
+	progress := func(n int64) {
+		t.Helper()
+		cluster.Eventually(t, 60*time.Second, "progress of the copier", func() error {
+			if got := k.copied.Load(); got < n {
+				return fmt.Errorf("%d of %d", got, n)
+			}
+			return nil
+		})
+	}
+	progress(1000)
+	for i, victim := range []func() *cluster.Broker{
+		func() *cluster.Broker { return transactionCoordinator(t, c, k.id) },
+		func() *cluster.Broker { return coordinator(t, c, k.id) },
+		func() *cluster.Broker { return leaderOf(t, c, k.out, 1) },
+	} {
+		b, before := victim(), k.copied.Load()
+		if err := b.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		progress(min(before+500, perPartition*partitions))
+		t.Logf("broker %d killed at %d; the copier went on within %v", b.ID, before, time.Since(began).Round(time.Millisecond))
+		if i == 1 {
+			k.crash.Store(true)
+		}
+		if err := b.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for p := range partitions {
+			waitISR(t, c, k.out, p, 60*time.Second, 1, 2, 3)
+		}
+	}
+	checkCopied(t, c, k.out, want)
+	stop()
+	done.Wait()
+	checkSettled(t, c, k.out, partitions)
+	t.Logf("the copier was started again %d times", k.restarts)
+}
+
+// checkCopied reads until everything is there, and a little longer: nothing may come twice.
+func checkCopied(t *testing.T, c *cluster.Cluster, topic string, want map[int32][]string) {
+	t.Helper()
+	n := 0
+	for _, v := range want {
+		n += len(v)
+	}
+	got := map[int32][]string{}
+	cl := client(t, c, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	deadline := time.Now().Add(60 * time.Second)
+	for count := 0; count < n || time.Now().Before(deadline); {
+		ctx, cancel := context.WithDeadline(t.Context(), deadline)
+		fetches := cl.PollFetches(ctx)
+		cancel()
+		if ctx.Err() != nil && fetches.NumRecords() == 0 {
+			break
+		}
+		fetches.EachRecord(func(r *kgo.Record) { got[r.Partition] = append(got[r.Partition], string(r.Value)) })
+		before := count
+		if count += fetches.NumRecords(); before < n && count >= n {
+			deadline = time.Now().Add(time.Second)
+		}
+	}
+	for p, w := range want {
+		if !slices.Equal(got[p], w) {
+			t.Errorf("partition %d: %d records, want %d in order: lost, doubled or out of order", p, len(got[p]), len(w))
+		}
+	}
+}
