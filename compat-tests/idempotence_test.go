@@ -97,16 +97,9 @@ func TestIdempotence_SequenceWrapsAround(t *testing.T) {
 	sequenced(t, addr, topic, 515151, 0, 2, 45, -1)
 }
 
-// TestIdempotence_StateBelongsToTheLog: what a partition knows about producers survives restarts and moves with the leadership, and ends
-// by expiry.
+// TestIdempotence_StateBelongsToTheLog: what a partition knows about producers survives restarts and crashes and moves with the leadership.
 func TestIdempotence_StateBelongsToTheLog(t *testing.T) {
-	c := cluster.Start(t, cluster.Options{Brokers: 2, Config: map[string]string{
-		"zookeeper.session.timeout.ms":                               shortSession(),
-		"producer.id.expiration.ms":                                  "9000",
-		"producer.id.expiration.check.interval.ms":                   "500",
-		"transactional.id.expiration.ms":                             "2000",
-		"transaction.remove.expired.transaction.cleanup.interval.ms": "500",
-	}})
+	c := cluster.Start(t, cluster.Options{Brokers: 2, Config: map[string]string{"zookeeper.session.timeout.ms": shortSession()}})
 	topic := topicName(t)
 	createAssigned(t, c, topic, nil, []int32{1, 2})
 	first, second := c.Broker(1), c.Broker(2)
@@ -147,14 +140,25 @@ func TestIdempotence_StateBelongsToTheLog(t *testing.T) {
 	waitLeaders(t, c, topic, 1)
 	sequenced(t, first.Addr(), topic, id, 0, 11, 0, 11)
 	sequenced(t, first.Addr(), topic, id, 0, 12, 0, 12)
-	checkExpiry(t, first, topic, id)
 }
 
-// checkExpiry goes on with the producer of the test above, whose next sequence is 13 at offset 13.
-func checkExpiry(t *testing.T, b *cluster.Broker, topic string, id int64) {
-	t.Helper()
-	pause(t, 3*time.Second) // longer than the transactional id's expiry, which is none of its business
-	sequenced(t, b.Addr(), topic, id, 0, 99, 45, -1)
-	pause(t, 8*time.Second) // longer than its own
-	sequenced(t, b.Addr(), topic, id, 0, 99, 0, 13)
+// TestIdempotence_Expiry_ItsOwnNotTheTransactionalOne: a producer that was silent for producer.id.expiration.ms is forgotten and let in
+// at any sequence; transactional.id.expiration.ms is none of its business.
+func TestIdempotence_Expiry_ItsOwnNotTheTransactionalOne(t *testing.T) {
+	c := cluster.Start(t, cluster.Options{Brokers: 1, Config: map[string]string{
+		"producer.id.expiration.ms":                                  "7000",
+		"producer.id.expiration.check.interval.ms":                   "500",
+		"transactional.id.expiration.ms":                             "1000",
+		"transaction.remove.expired.transaction.cleanup.interval.ms": "500",
+	}})
+	topic := topicName(t)
+	createTopic(t, c, topic, 1, 1)
+	addr := c.Brokers[0].Addr()
+	id := producerID(t, addr)
+	sequenced(t, addr, topic, id, 0, 0, 0, 0)
+	sequenced(t, addr, topic, id, 0, 1, 0, 1)
+	pause(t, 2500*time.Millisecond)
+	sequenced(t, addr, topic, id, 0, 99, 45, -1)
+	pause(t, 6*time.Second)
+	sequenced(t, addr, topic, id, 0, 99, 0, 2)
 }
