@@ -7,6 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"jackdaw/broker/network"
+	"jackdaw/zkstore"
 )
 
 // InitProducerId (22), v0-5. Kafka: KafkaApis.handleInitProducerIdRequest; KIP-98, KIP-360.
@@ -17,8 +18,16 @@ func (b *Broker) handleInitProducerID(r *network.Request) {
 	r.Respond(b.transactions.InitProducerID(ctx, r.Body.(*kmsg.InitProducerIDRequest)))
 }
 
-// allocateProducerIDs asks the controller for a block.
+// allocateProducerIDs asks the controller for a block, or, where the controller may not know how to answer, takes one out of
+// ZooKeeper. Kafka: RPCProducerIdManager, ZkProducerIdManager.
 func (b *Broker) allocateProducerIDs(ctx context.Context) (int64, int32, error) {
+	if !b.ibp.AllocateProducerIDs() {
+		session := b.zk.Session()
+		if session == nil {
+			return 0, 0, zkstore.ErrSessionExpired
+		}
+		return session.AllocateProducerIDs(ctx, b.id)
+	}
 	req := kmsg.NewPtrAllocateProducerIDsRequest()
 	req.BrokerID, req.BrokerEpoch = int32(b.id), b.brokerEpoch.Load()
 	resp, err := b.toController.Request(ctx, req)

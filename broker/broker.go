@@ -15,6 +15,7 @@ import (
 	"jackdaw/broker/network"
 	"jackdaw/config"
 	"jackdaw/controller"
+	"jackdaw/controller/state"
 	"jackdaw/coordinator/service"
 	"jackdaw/internal/metrics"
 	"jackdaw/internal/run"
@@ -75,10 +76,12 @@ type Broker struct {
 	// stopCoordinators unloads all groups and transactional ids, and answers whoever waits in one.
 	stopCoordinators context.CancelFunc
 	toController     *peer.ControllerChannel
-	isr              *isrProposer
-	producerIDs      *producerIDs
-	creations        singleflight.Group
-	admin            *adminServer
+	// ibp is inter.broker.protocol.version; it is known when Run begins.
+	ibp         state.IBP
+	isr         isrStore
+	producerIDs *producerIDs
+	creations   singleflight.Group
+	admin       *adminServer
 }
 
 // New returns a broker for a checked configuration; Run starts it.

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"jackdaw/controller/state"
 	"jackdaw/metadata"
 	"jackdaw/replication"
 )
@@ -18,11 +19,27 @@ import (
 // alterPartitionBackoff is the pause after an AlterPartition that was refused as a whole. Kafka: AlterPartitionManager, 50 ms.
 const alterPartitionBackoff = 50 * time.Millisecond
 
+// isrStore is where the ISR changes of this broker's partitions go.
+type isrStore interface {
+	replication.ISRStore
+	Run(ctx context.Context) error
+}
+
+// newISRStore chooses by inter.broker.protocol.version.
+func (b *Broker) newISRStore() isrStore {
+	if !b.ibp.AlterPartition() {
+		return newISRWriter(b.zk.Session, time.Now, b.log)
+	}
+	return newISRProposer(b.id, b.brokerEpoch.Load, b.ibp, b.toController.Request, b.log)
+}
+
 // isrProposer carries ISR changes to the controller: one AlterPartition in flight, and all that came up meanwhile in
 // the next. Kafka: DefaultAlterPartitionManager; KIP-497.
 type isrProposer struct {
 	id          metadata.BrokerID
 	brokerEpoch func() int64
+	// version is the version to use where all topics have ids.
+	version int16
 	// request asks the active controller and does not return before somebody answered or ctx ended.
 	request func(ctx context.Context, req kmsg.Request) (kmsg.Response, error)
 	log     *slog.Logger
@@ -40,9 +57,9 @@ type isrProposal struct {
 	done func(metadata.LeaderAndISR, error)
 }
 
-func newISRProposer(id metadata.BrokerID, brokerEpoch func() int64,
+func newISRProposer(id metadata.BrokerID, brokerEpoch func() int64, ibp state.IBP,
 	request func(context.Context, kmsg.Request) (kmsg.Response, error), lg *slog.Logger) *isrProposer {
-	p := &isrProposer{id: id, brokerEpoch: brokerEpoch, request: request, log: lg, wake: make(chan struct{}, 1)}
+	p := &isrProposer{id: id, brokerEpoch: brokerEpoch, version: alterPartitionVersion(ibp), request: request, log: lg, wake: make(chan struct{}, 1)}
 	p.mu.pending = map[metadata.TopicPartition]isrProposal{}
 	return p
 }
@@ -113,10 +130,18 @@ func (p *isrProposer) send(ctx context.Context, batch map[metadata.TopicPartitio
 	}
 }
 
+// alterPartitionVersion is 3, or the last that names topics by name where they may have no ids.
+func alterPartitionVersion(ibp state.IBP) int16 {
+	if ibp.TopicIDs() {
+		return 3
+	}
+	return 1
+}
+
 // encode names topics by id (v3), or by name (v1) as soon as one of them has none.
 func (p *isrProposer) encode(batch map[metadata.TopicPartition]isrProposal) *kmsg.AlterPartitionRequest {
 	req := kmsg.NewPtrAlterPartitionRequest()
-	req.SetVersion(3)
+	req.SetVersion(p.version)
 	req.BrokerID, req.BrokerEpoch = int32(p.id), p.brokerEpoch()
 	topics := map[string]*kmsg.AlterPartitionRequestTopic{}
 	for tp, prop := range batch {

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"jackdaw/controller/state"
 	"jackdaw/metadata"
 	"jackdaw/replication"
 )
@@ -50,7 +51,7 @@ type outcome struct {
 
 func TestISRProposer_Accepted_StateComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newISRProposer(1, func() int64 { return 42 }, func(_ context.Context, req kmsg.Request) (kmsg.Response, error) {
+		p := newISRProposer(1, func() int64 { return 42 }, newestIBP(t), func(_ context.Context, req kmsg.Request) (kmsg.Response, error) {
 			alter := req.(*kmsg.AlterPartitionRequest)
 			if alter.Version != 3 || alter.BrokerEpoch != 42 {
 				t.Errorf("got version %d epoch %d, want 3 and 42", alter.Version, alter.BrokerEpoch)
@@ -75,7 +76,7 @@ func TestISRProposer_Accepted_StateComesBack(t *testing.T) {
 func TestISRProposer_RefusedAsAWhole_TriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		attempts := 0
-		p := newISRProposer(1, func() int64 { return 1 }, func(_ context.Context, req kmsg.Request) (kmsg.Response, error) {
+		p := newISRProposer(1, func() int64 { return 1 }, newestIBP(t), func(_ context.Context, req kmsg.Request) (kmsg.Response, error) {
 			attempts++
 			alter := req.(*kmsg.AlterPartitionRequest)
 			switch attempts {
@@ -101,7 +102,7 @@ func TestISRProposer_RefusedAsAWhole_TriesAgain(t *testing.T) {
 
 func TestISRProposer_PartitionMissingInAnswer_NothingIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newISRProposer(1, func() int64 { return 1 }, func(_ context.Context, req kmsg.Request) (kmsg.Response, error) {
+		p := newISRProposer(1, func() int64 { return 1 }, newestIBP(t), func(_ context.Context, req kmsg.Request) (kmsg.Response, error) {
 			return req.ResponseKind(), nil
 		}, slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -114,4 +115,13 @@ func TestISRProposer_PartitionMissingInAnswer_NothingIsKnown(t *testing.T) {
 			t.Errorf("got %v, want an error that is no wire error", o.err)
 		}
 	})
+}
+
+func newestIBP(t *testing.T) state.IBP {
+	t.Helper()
+	ibp, err := state.ParseIBP("3.9-IV0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ibp
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"jackdaw/controller/state"
 	"jackdaw/internal/run"
 	"jackdaw/log"
 	"jackdaw/metadata"
@@ -21,6 +22,11 @@ const readyTimeout = 30 * time.Second
 
 // start opens everything in order. What was opened stays in b for stop to close, also after an error.
 func (b *Broker) start(ctx context.Context, parts *run.Group) error {
+	ibp, err := state.ParseIBP(string(b.cfg.IBP))
+	if err != nil {
+		return fmt.Errorf("inter.broker.protocol.version: %w", err)
+	}
+	b.ibp = ibp
 	if err := b.startZooKeeper(ctx, parts); err != nil {
 		return err
 	}

@@ -96,7 +96,7 @@ func (b *Broker) openCores() {
 		Options: b.peerOptions(fmt.Sprint(b.id), b.cfg.Controller.SocketTimeout),
 		Lookup:  b.controllerAddress,
 	})
-	b.isr = newISRProposer(b.id, b.brokerEpoch.Load, b.toController.Request, b.log)
+	b.isr = b.newISRStore()
 	b.replicas = replication.New(b.replicationConfig())
 	b.openCoordinators()
 	b.controller = controller.New(controller.Config{
@@ -132,8 +132,9 @@ func (b *Broker) replicationConfig() replication.Config {
 		FetchMinBytes:         b.cfg.Replication.FetchMinBytes,
 		FetchMaxBytes:         b.cfg.Replication.FetchMaxBytes,
 		FetchResponseMaxBytes: b.cfg.Replication.FetchResponseMaxBytes,
-		FetchVersion:          17,
-		ListOffsetsVersion:    9,
+		FetchVersion:          b.ibp.FetchVersion(),
+		ListOffsetsVersion:    b.ibp.ListOffsetsVersion(),
+		EpochEndVersion:       b.ibp.EpochEndVersion(),
 		NumFetchers:           b.cfg.Replication.NumFetchers,
 		HWCheckpointInterval:  b.cfg.Replication.HWCheckpointInterval,
 		SessionSlots:          b.cfg.FetchSessions,

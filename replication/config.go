@@ -72,6 +72,8 @@ type Config struct {
 	FetchVersion int16
 	// ListOffsetsVersion is the version of ListOffsets that is sent to leaders.
 	ListOffsetsVersion int16
+	// EpochEndVersion is the version of OffsetForLeaderEpoch that is sent to leaders with a FetchVersion below 12.
+	EpochEndVersion int16
 	// NumFetchers is num.replica.fetchers: connections to each leader broker.
 	NumFetchers int
 	// HWCheckpointInterval is replica.high.watermark.checkpoint.interval.ms.
@@ -119,6 +121,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.FetchResponseMaxBytes, 10<<20)
 	setDefault(&c.FetchVersion, 17)
 	setDefault(&c.ListOffsetsVersion, 9)
+	setDefault(&c.EpochEndVersion, 3)
 	setDefault(&c.NumFetchers, 1)
 	setDefault(&c.SessionSlots, 1000)
 	return c

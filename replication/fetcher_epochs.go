@@ -11,9 +11,6 @@ import (
 	"jackdaw/replication/isr"
 )
 
-// epochRequestVersion is the version of OffsetForLeaderEpoch that inter.broker.protocol.version 2.3 to 2.6 use.
-const epochRequestVersion = 3
-
 // truncateAll cuts logs by asking the leader where epochs end, once in each leader epoch, before anything is fetched:
 // below inter.broker.protocol.version 2.7 a Fetch does not tell where histories part. Partitions that cannot be settled
 // now leave f.ready. Kafka: AbstractFetcherThread.truncateToEpochEndOffsets.
@@ -82,7 +79,7 @@ func (f *fetcher) epochEnd(ctx context.Context, s *fetchState, epoch metadata.Le
 	t.Topic = s.p.tp.Topic
 	t.Partitions = append(t.Partitions, p)
 	req := kmsg.NewPtrOffsetForLeaderEpochRequest()
-	req.Version = epochRequestVersion
+	req.Version = f.m.cfg.EpochEndVersion
 	req.ReplicaID = int32(f.m.cfg.BrokerID)
 	req.Topics = append(req.Topics, t)
 	resp, err := f.conn.Request(ctx, req)

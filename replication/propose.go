@@ -16,11 +16,14 @@ func (p *Partition) propose(pr *isr.Proposal) {
 	if v.log == nil {
 		return
 	}
+	p.mu.Lock()
+	controllerEpoch := p.mu.core.Committed().ControllerEpoch
+	p.mu.Unlock()
 	p.m.cfg.ISR.Propose(Proposal{
 		TP:      p.tp,
 		TopicID: v.topicID,
 		State: metadata.LeaderAndISR{
-			Leader: p.m.cfg.BrokerID, LeaderEpoch: pr.LeaderEpoch, ISR: pr.ISR,
+			ControllerEpoch: controllerEpoch, Leader: p.m.cfg.BrokerID, LeaderEpoch: pr.LeaderEpoch, ISR: pr.ISR,
 			Recovery: metadata.Recovered, PartitionEpoch: pr.PartitionEpoch,
 		},
 		BrokerEpochs: pr.BrokerEpochs,

@@ -61,6 +61,12 @@ func (v IBP) AtLeast(major, minor, iv int) bool {
 // TopicIDs reports whether topics have ids (KIP-516).
 func (v IBP) TopicIDs() bool { return v.AtLeast(2, 8, 0) }
 
+// AlterPartition reports whether leaders ask the controller for another ISR (KIP-497). Below, they write it to ZooKeeper.
+func (v IBP) AlterPartition() bool { return v.AtLeast(2, 7, 2) }
+
+// AllocateProducerIDs reports whether brokers ask the controller for producer ids (KIP-730). Below, they take them from ZooKeeper.
+func (v IBP) AllocateProducerIDs() bool { return v.AtLeast(3, 0, 0) }
+
 // Recovery reports whether an unclean election is marked in the state (KIP-704).
 func (v IBP) Recovery() bool { return v.AtLeast(3, 2, 0) }
 
@@ -112,4 +118,26 @@ func (v IBP) oldUpdateMetadataVersion() int16 {
 // stopReplicaVersion returns the version of StopReplica.
 func (v IBP) stopReplicaVersion() int16 {
 	return v.versionFor([]bound{{3, 4, 0, 4}, {2, 6, 0, 3}, {2, 4, 1, 2}, {2, 2, 0, 1}})
+}
+
+// FetchVersion returns the version of Fetch that followers send, at least 4: what came before has another message format.
+// Kafka: MetadataVersion.fetchRequestVersion.
+func (v IBP) FetchVersion() int16 {
+	return max(4, v.versionFor([]bound{
+		{3, 9, 0, 17}, {3, 7, 4, 16}, {3, 5, 1, 15}, {3, 5, 0, 14}, {3, 1, 0, 13}, {2, 7, 1, 12}, {2, 3, 1, 11}, {2, 1, 2, 10},
+		{2, 0, 1, 8}, {1, 1, 0, 7}, {0, 11, 1, 5},
+	}))
+}
+
+// ListOffsetsVersion returns the version of ListOffsets that followers send. Kafka: MetadataVersion.listOffsetRequestVersion.
+func (v IBP) ListOffsetsVersion() int16 {
+	return max(1, v.versionFor([]bound{
+		{3, 9, 0, 9}, {3, 5, 0, 8}, {3, 0, 1, 7}, {2, 8, 0, 6}, {2, 2, 1, 5}, {2, 1, 1, 4}, {2, 0, 1, 3}, {0, 11, 0, 2},
+	}))
+}
+
+// EpochEndVersion returns the version of OffsetForLeaderEpoch that followers send where a Fetch does not tell where
+// histories part. Kafka: MetadataVersion.offsetForLeaderEpochRequestVersion.
+func (v IBP) EpochEndVersion() int16 {
+	return v.versionFor([]bound{{2, 8, 0, 4}, {2, 3, 1, 3}, {2, 1, 1, 2}, {2, 0, 0, 1}})
 }
