@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -197,4 +198,99 @@ func checkCopied(t *testing.T, c *cluster.Cluster, topic string, want map[int32]
 			t.Errorf("partition %d: %d records, want %d in order: lost, doubled or out of order", p, len(got[p]), len(w))
 		}
 	}
+}
+
+// TestTransactions_ManyEndAtOnce_BrokerKilled_AllComplete: 200 ids over three coordinators commit at the same moment and a broker
+// dies just then; each completes, and its next transaction begins.
+func TestTransactions_ManyEndAtOnce_BrokerKilled_AllComplete(t *testing.T) {
+	const ids = 200
+	c := cluster.Start(t, cluster.Options{Brokers: 3, Config: map[string]string{"zookeeper.session.timeout.ms": shortSession()}})
+	createTopic(t, c, "many", 3, 3, "min.insync.replicas", "2")
+	coordinator(t, c, "g")
+	transactionCoordinator(t, c, "id-0")
+	cl := client(t, c, kgo.RetryTimeout(60*time.Second), kgo.RequestRetries(1000))
+	producers := make([]*txnByHand, ids)
+	each := func(what string, f func(p *txnByHand) error) {
+		t.Helper()
+		var all sync.WaitGroup
+		for i := range producers {
+			all.Go(func() {
+				cluster.Eventually(t, 60*time.Second, what+" of "+producers[i].id, func() error { return f(producers[i]) })
+			})
+		}
+		all.Wait()
+	}
+	for i := range producers {
+		producers[i] = &txnByHand{cl: cl, id: fmt.Sprint("id-", i)}
+	}
+	each("begin", func(p *txnByHand) error { return p.init(t.Context()) })
+	each("add", func(p *txnByHand) error { return p.add(t.Context(), "many", 3) })
+	var ended atomic.Int64
+	victim := c.Broker(2)
+	each("end", func(p *txnByHand) error {
+		if ended.Add(1) == ids/2 {
+			if err := victim.Kill(); err != nil {
+				t.Error(err)
+			}
+		}
+		return p.end(t.Context())
+	})
+	began := time.Now()
+	each("next begin", func(p *txnByHand) error { return p.init(t.Context()) })
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("completed after %v", took)
+	}
+	each("next add", func(p *txnByHand) error { return p.add(t.Context(), "many", 3) })
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	each("next end", func(p *txnByHand) error { return p.end(t.Context()) })
+	checkSettled(t, c, "many", 3)
+	for p := range 3 {
+		waitISR(t, c, "many", p, 60*time.Second, 1, 2, 3)
+		checkReplicasEqual(t, c, "many", p)
+	}
+}
+
+// txnByHand is a transactional id without records.
+type txnByHand struct {
+	cl    *kgo.Client
+	id    string
+	pid   int64
+	epoch int16
+}
+
+func (p *txnByHand) init(ctx context.Context) error {
+	req := kmsg.NewPtrInitProducerIDRequest()
+	req.TransactionalID, req.TransactionTimeoutMillis, req.ProducerID, req.ProducerEpoch = &p.id, 60_000, -1, -1
+	r, err := req.RequestWith(ctx, p.cl)
+	if err == nil {
+		p.pid, p.epoch, err = r.ProducerID, r.ProducerEpoch, kerr.ErrorForCode(r.ErrorCode)
+	}
+	return err
+}
+
+func (p *txnByHand) add(ctx context.Context, topic string, partitions int32) error {
+	req := kmsg.NewPtrAddPartitionsToTxnRequest()
+	req.TransactionalID, req.ProducerID, req.ProducerEpoch = p.id, p.pid, p.epoch
+	t := kmsg.AddPartitionsToTxnRequestTopic{Topic: topic}
+	for i := range partitions {
+		t.Partitions = append(t.Partitions, i)
+	}
+	req.Topics = append(req.Topics, t)
+	r, err := req.RequestWith(ctx, p.cl)
+	if err == nil {
+		err = kerr.ErrorForCode(r.Topics[0].Partitions[0].ErrorCode)
+	}
+	return err
+}
+
+func (p *txnByHand) end(ctx context.Context) error {
+	req := kmsg.NewPtrEndTxnRequest()
+	req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Commit = p.id, p.pid, p.epoch, true
+	r, err := req.RequestWith(ctx, p.cl)
+	if err == nil {
+		err = kerr.ErrorForCode(r.ErrorCode)
+	}
+	return err
 }
