@@ -2,7 +2,6 @@ package replication
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -56,8 +55,8 @@ type transitions struct {
 }
 
 // loadHWCheckpoints reads the marks of the last run before the first replica takes its role. Marks without a log were left
-// by a deletion that was cut off. They are removed from the disk before a topic of the same name can be made: after the
-// next start they would pass for its own.
+// by a deletion that was cut off, and marks above the end of their log by a power cut or a truncation. Both are put right
+// on the disk before anything is appended or created: after the next start they would be taken for what was committed.
 func (m *ReplicaManager) loadHWCheckpoints() {
 	m.mu.RLock()
 	loaded := m.mu.checkpointed != nil
@@ -65,24 +64,25 @@ func (m *ReplicaManager) loadHWCheckpoints() {
 	if loaded {
 		return
 	}
-	marks := m.cfg.Logs.ReadHWCheckpoints()
-	if marks == nil {
-		marks = map[metadata.TopicPartition]int64{}
+	marks, wrong := map[metadata.TopicPartition]int64{}, false
+	for tp, hw := range m.cfg.Logs.ReadHWCheckpoints() {
+		l, ok := m.cfg.Logs.Get(tp)
+		if !ok {
+			wrong = true
+			continue
+		}
+		marks[tp] = min(hw, l.EndOffset())
+		wrong = wrong || marks[tp] != hw
 	}
-	found := len(marks)
-	maps.DeleteFunc(marks, func(tp metadata.TopicPartition, _ int64) bool {
-		_, onDisk := m.cfg.Logs.Get(tp)
-		return !onDisk
-	})
 	m.mu.Lock()
 	m.mu.checkpointed = marks
 	m.mu.Unlock()
-	if len(marks) < found {
+	if wrong {
 		m.saveMarks()
 	}
 }
 
-// saveMarks writes the high watermarks outside of the usual rhythm, after replicas were deleted.
+// saveMarks writes the high watermarks outside of the usual rhythm, because what is on the disk is too high.
 func (m *ReplicaManager) saveMarks() {
 	if err := m.CheckpointHW(); err != nil {
 		m.cfg.Logger.Error("high watermarks not written", "err", err)
@@ -94,6 +94,9 @@ func (m *ReplicaManager) apply(s *PartitionState, t *transitions) error {
 	p := m.hosted(s.TP)
 	fresh := p == nil
 	if fresh {
+		if err := m.outlived(s); err != nil {
+			return err
+		}
 		p = newPartition(m, s.TP)
 	}
 	if err := p.acceptable(s); err != nil {
@@ -122,7 +125,21 @@ func (m *ReplicaManager) host(p *Partition) {
 	p.stats = m.metrics.acquire(p.tp.Topic)
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	delete(m.mu.removed, p.tp)
 	m.mu.partitions[p.tp] = p
+}
+
+// outlived refuses a state that is older than the deletion of the replica here: one that was sent again, since its answer was
+// late, and arrives on its first connection after all that the controller sent on the second. It would make an empty log
+// that leads.
+func (m *ReplicaManager) outlived(s *PartitionState) error {
+	m.mu.RLock()
+	r, ok := m.mu.removed[s.TP]
+	m.mu.RUnlock()
+	if ok && r.topicID == s.TopicID && s.LeaderEpoch <= r.epoch {
+		return fmt.Errorf("leader epoch %d, replica was deleted in %d: %w", s.LeaderEpoch, r.epoch, kerr.StaleControllerEpoch)
+	}
+	return nil
 }
 
 // acceptable checks a state before anything is touched.

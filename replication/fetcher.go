@@ -154,6 +154,9 @@ func (f *fetcher) run(ctx context.Context) error {
 			f.disconnect()
 			f.pauseAll()
 		}
+		if f.m.marksHigh.Swap(false) {
+			f.m.saveMarks()
+		}
 	}
 	return nil
 }

@@ -274,6 +274,7 @@ func (p *Partition) truncateLocked(v *view, offset int64, why string) error {
 	lg := p.m.cfg.Logger.With("partition", p.tp, "fromOffset", now, "toOffset", end, "highWatermark", hw, "leader", v.leader,
 		"leaderEpoch", v.epoch, "why", why)
 	if now < hw {
+		p.m.marksHigh.Store(true)
 		lg.Warn("Truncated committed records after an unclean leader election")
 	} else {
 		lg.Warn("Truncated records that the leader does not have")

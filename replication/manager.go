@@ -35,6 +35,8 @@ type ReplicaManager struct {
 	control chan struct{}
 	// draining is set when the broker stops: no Fetch waits any more.
 	draining atomic.Bool
+	// marksHigh is set when a log was cut below its high watermark: the one on the disk is too high until it is written.
+	marksHigh atomic.Bool
 
 	mu struct {
 		sync.RWMutex
@@ -43,7 +45,9 @@ type ReplicaManager struct {
 		// checkpointed are the high watermarks of the last run, nil until the first LeaderAndIsr asks for them.
 		checkpointed map[metadata.TopicPartition]int64
 		failedDirs   map[string]bool
-		closed       bool
+		// removed remembers for a while what was deleted: see outlived.
+		removed map[metadata.TopicPartition]removal
+		closed  bool
 	}
 }
 
@@ -61,6 +65,7 @@ func New(c Config) *ReplicaManager {
 	}
 	m.mu.partitions = map[metadata.TopicPartition]*Partition{}
 	m.mu.failedDirs = map[string]bool{}
+	m.mu.removed = map[metadata.TopicPartition]removal{}
 	m.fetchers = newFetchers(m)
 	m.metrics = newMetrics(c.Metrics, m)
 	return m

@@ -1,6 +1,7 @@
 package replication
 
 import (
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -452,6 +453,39 @@ func TestApplyLeaderAndISR_MarkWithoutLog_IsRemoved(t *testing.T) {
 		c.create(u0, 1)
 		if marks := nd.logs.ReadHWCheckpoints(); len(marks) != 0 {
 			t.Fatalf("marks %v without a log", marks)
+		}
+	})
+}
+
+// TestApplyLeaderAndISR_StateOlderThanDeletion_IsRefused: a request that was repeated, since its answer was late, may arrive
+// the first time after all that followed.
+func TestApplyLeaderAndISR_StateOlderThanDeletion_IsRefused(t *testing.T) {
+	bubble(t, 1, nil, func(t *testing.T, c *cluster) {
+		nd := c.nodes[1]
+		c.create(t0, 1)
+		s := c.state(t0)
+		if _, err := nd.m.StopReplicas(1, []StopReplica{{TP: t0, LeaderEpoch: s.LeaderEpoch, Delete: true}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := nd.apply(1, s); !errors.Is(err, kerr.StaleControllerEpoch) {
+			t.Fatalf("the state before the deletion: %v", err)
+		}
+		s.LeaderEpoch++
+		s.PartitionEpoch++
+		if err := nd.apply(1, s); err != nil {
+			t.Fatalf("a later state: %v", err)
+		}
+		if _, err := nd.m.StopReplicas(1, []StopReplica{{TP: t0, LeaderEpoch: metadata.EpochDuringDelete, Delete: true}}); err != nil {
+			t.Fatal(err)
+		}
+		s.LeaderEpoch++
+		if err := nd.apply(1, s); !errors.Is(err, kerr.StaleControllerEpoch) {
+			t.Fatalf("a state of a topic that is gone: %v", err)
+		}
+		s.LeaderEpoch, s.PartitionEpoch = 0, 0
+		s.TopicID[0]++
+		if err := nd.apply(1, s); err != nil {
+			t.Fatalf("another topic of that name: %v", err)
 		}
 	})
 }

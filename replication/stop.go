@@ -2,6 +2,9 @@ package replication
 
 import (
 	"fmt"
+	"maps"
+	"math"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -40,6 +43,7 @@ func (m *ReplicaManager) StopReplicas(controllerEpoch int32, stops []StopReplica
 		deleted = deleted || s.Delete
 	}
 	if deleted {
+		m.forgetRemovals()
 		m.saveMarks()
 	}
 	m.wakeAll(tps)
@@ -64,10 +68,7 @@ func (m *ReplicaManager) stopOne(s *StopReplica) error {
 	if !s.Delete {
 		return nil
 	}
-	m.mu.Lock()
-	delete(m.mu.partitions, s.TP)
-	delete(m.mu.checkpointed, s.TP)
-	m.mu.Unlock()
+	m.forget(p, s)
 	if p != nil {
 		m.metrics.release(s.TP.Topic)
 	}
@@ -75,6 +76,45 @@ func (m *ReplicaManager) stopOne(s *StopReplica) error {
 		return nil
 	}
 	return m.cfg.Logs.Delete(s.TP)
+}
+
+// removal is the deletion of a replica: of which topic, in which leader epoch, and when.
+type removal struct {
+	topicID metadata.TopicID
+	epoch   metadata.LeaderEpoch
+	at      time.Time
+}
+
+// removalMemory is how long a deletion is remembered: longer than any request may be under way.
+const removalMemory = 10 * time.Minute
+
+// forget drops all that is known of a deleted replica but the fact of its deletion. When its whole topic goes, no state of it
+// is welcome any more.
+func (m *ReplicaManager) forget(p *Partition, s *StopReplica) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.mu.partitions, s.TP)
+	delete(m.mu.checkpointed, s.TP)
+	if p == nil {
+		return
+	}
+	v := p.view.Load()
+	if v.topicID.IsZero() {
+		return // a topic that is made again could not be told apart
+	}
+	r := removal{topicID: v.topicID, epoch: max(v.epoch, s.LeaderEpoch), at: m.cfg.Now()}
+	if s.LeaderEpoch == metadata.EpochDuringDelete {
+		r.epoch = math.MaxInt32
+	}
+	m.mu.removed[s.TP] = r
+}
+
+// forgetRemovals drops the memory of deletions of long ago.
+func (m *ReplicaManager) forgetRemovals() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.cfg.Now()
+	maps.DeleteFunc(m.mu.removed, func(_ metadata.TopicPartition, r removal) bool { return now.Sub(r.at) > removalMemory })
 }
 
 // stoppable checks the epoch. While a topic is deleted its epoch is not raised: then, and in old requests, there is none.
