@@ -163,22 +163,6 @@ func (b *Broker) runParts(parts *run.Group) {
 	}
 }
 
-// logDirFailed tells the controller, which moves the leaders of that directory away. Without any directory left there
-// is nothing to serve: the broker stops.
-func (b *Broker) logDirFailed(dir string, err error) {
-	b.log.Error("log directory failed", "dir", dir, "err", err)
-	b.replicas.LogDirFailed(dir)
-	session := b.zk.Session()
-	if session == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), b.cfg.ZooKeeper.SessionTimeout)
-	defer cancel()
-	if err := session.NotifyLogDirFailure(ctx, b.id); err != nil {
-		b.log.Error("controller not told of the failed log directory", "dir", dir, "err", err)
-	}
-}
-
 func (b *Broker) peerOptions(clientID string, timeout time.Duration) peer.Options {
 	return peer.Options{ClientID: clientID, Timeout: timeout, MaxResponseBytes: math.MaxInt32}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"jackdaw/internal/vfs"
 	"jackdaw/metadata"
 	"jackdaw/protocol/record"
@@ -307,6 +309,51 @@ func TestManager_WriteFails_DirGoesOfflineAndNoMarkIsWritten(t *testing.T) {
 		if got, _ := vfs.Exists(fsys, dir+"/.kafka_cleanshutdown"); got != want {
 			t.Errorf("%s marked clean: %v", dir, got)
 		}
+	}
+}
+
+func TestManager_LastDirFails_RunEndsWithTheReason(t *testing.T) {
+	noSpace := errors.New("no space left on device")
+	full := false
+	fsys := vfs.NewMem(func(op vfs.Op, _ string) error {
+		if full && op == vfs.OpWrite {
+			return noSpace
+		}
+		return nil
+	})
+	told := make(chan string, 2)
+	m := NewManager(Options{FS: fsys, Dirs: []string{"/data1", "/data2"}, OnDirFailure: func(dir string, _ error) { told <- dir }})
+	if err := m.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{t: t, now: testStart}
+	var logs []*Log
+	for p := range int32(2) {
+		l, err := m.GetOrCreate(metadata.TopicPartition{Topic: "t", Partition: p}, metadata.TopicID{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		logs = append(logs, l)
+	}
+	full = true
+	done := make(chan error)
+	go func() { done <- m.Run(t.Context()) }()
+	for i, l := range logs {
+		if m.AllDirsLive() != (i == 0) {
+			t.Errorf("after %d failures all directories are live: %v", i, m.AllDirsLive())
+		}
+		if _, err := l.AppendAsLeader(f.batch(1, record.BuilderOptions{}), 0, AppendOptions{}); !errors.Is(err, kerr.KafkaStorageError) {
+			t.Errorf("append to %s: %v", l.Dir(), err)
+		}
+		if i == 0 {
+			<-told
+		}
+	}
+	if err := <-done; !errors.Is(err, noSpace) || !strings.Contains(err.Error(), "log.dirs: no directory is left") {
+		t.Errorf("Run ended with %v", err)
+	}
+	if err := m.Close(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -75,6 +75,9 @@ func (m *Manager) LiveDirs() []string {
 	return out
 }
 
+// AllDirsLive tells whether no directory has failed. While one is offline a log that is not found may be in it.
+func (m *Manager) AllDirsLive() bool { return len(m.LiveDirs()) == len(m.dirs) }
+
 // Get returns a log.
 func (m *Manager) Get(tp metadata.TopicPartition) (*Log, bool) {
 	m.mu.RLock()

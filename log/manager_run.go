@@ -2,6 +2,7 @@ package log
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -10,9 +11,9 @@ import (
 )
 
 // Run does the periodic work until ctx ends: retention, flushing, checkpoints, delayed removal, expiry of producers, and
-// the report of failed directories. It returns nil.
+// the report of failed directories. It returns nil, or an error as soon as no directory is left.
 func (m *Manager) Run(ctx context.Context) error {
-	var g errgroup.Group
+	g, ctx := errgroup.WithContext(ctx)
 	for _, w := range []struct {
 		interval time.Duration
 		f        func()
@@ -27,7 +28,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	g.Go(func() error { m.runRemovals(ctx); return nil })
 	g.Go(func() error { m.runQueuedFlushes(ctx); return nil })
-	g.Go(func() error { m.reportFailures(ctx); return nil })
+	g.Go(func() error { return m.reportFailures(ctx) })
 	return g.Wait()
 }
 
@@ -170,13 +171,17 @@ func (m *Manager) runQueuedFlushes(ctx context.Context) {
 	}
 }
 
-// reportFailures tells the broker about failed directories, outside of all locks.
-func (m *Manager) reportFailures(ctx context.Context) {
+// reportFailures tells the broker about failed directories, outside of all locks. After the last one there is nothing
+// to tell anybody: it fails. Kafka: LogManager.handleLogDirFailure, which halts the process.
+func (m *Manager) reportFailures(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case f := <-m.failures:
+			if len(m.LiveDirs()) == 0 {
+				return fmt.Errorf("log.dirs: no directory is left that can be used; the last was %s: %w", f.dir, f.err)
+			}
 			if m.opts.OnDirFailure != nil {
 				m.opts.OnDirFailure(f.dir, f.err)
 			}

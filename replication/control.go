@@ -172,7 +172,7 @@ func (m *ReplicaManager) openLog(p *Partition, s *PartitionState) (*log.Log, err
 		return nil, fmt.Errorf("topic id %s, log has %s: %w", s.TopicID, l.TopicID(), kerr.InconsistentTopicID)
 	}
 	if !ok {
-		if !s.IsNew && m.anyDirFailed() {
+		if !s.IsNew && !m.cfg.Logs.AllDirsLive() {
 			return nil, fmt.Errorf("replica is not new and may be in a failed log directory: %w", kerr.KafkaStorageError)
 		}
 		var err error

@@ -44,7 +44,6 @@ type ReplicaManager struct {
 		controllerEpoch int32
 		// checkpointed are the high watermarks of the last run, nil until the first LeaderAndIsr asks for them.
 		checkpointed map[metadata.TopicPartition]int64
-		failedDirs   map[string]bool
 		// removed remembers for a while what was deleted: see outlived.
 		removed map[metadata.TopicPartition]removal
 		closed  bool
@@ -64,7 +63,6 @@ func New(c Config) *ReplicaManager {
 		control:  make(chan struct{}, 1),
 	}
 	m.mu.partitions = map[metadata.TopicPartition]*Partition{}
-	m.mu.failedDirs = map[string]bool{}
 	m.mu.removed = map[metadata.TopicPartition]removal{}
 	m.fetchers = newFetchers(m)
 	m.metrics = newMetrics(c.Metrics, m)
@@ -233,9 +231,6 @@ func (m *ReplicaManager) ControllerEpoch() int32 {
 func (m *ReplicaManager) LogDirFailed(dir string) {
 	m.control <- struct{}{}
 	defer func() { <-m.control }()
-	m.mu.Lock()
-	m.mu.failedDirs[dir] = true
-	m.mu.Unlock()
 	var changes []LeadershipChange
 	var tps []metadata.TopicPartition
 	for _, p := range m.Partitions() {
@@ -254,13 +249,6 @@ func (m *ReplicaManager) LogDirFailed(dir string) {
 	if len(changes) > 0 {
 		m.cfg.OnLeadership(changes)
 	}
-}
-
-// anyDirFailed reports whether a log directory has failed: a replica that is not found may be in it.
-func (m *ReplicaManager) anyDirFailed() bool {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return len(m.mu.failedDirs) > 0
 }
 
 // isStorage reports whether an error means that the disk failed.
