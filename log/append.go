@@ -140,6 +140,9 @@ func (l *Log) writeLocked(a set, cfg *Config, first, n int64) error {
 
 // noteEpochsLocked adds new leader epochs to the history, before the records that have them are written.
 func (l *Log) noteEpochsLocked(buf []byte) error {
+	if err := l.epochs.Save(); err != nil {
+		return l.failed("write leader epochs", err)
+	}
 	latest, known := l.epochs.Latest()
 	for rest := buf; len(rest) > 0; {
 		h := header(rest)

@@ -271,9 +271,7 @@ func (ld *loader) finish(end int64) error {
 	if ld.p.clean {
 		l.recovery.Store(end)
 	}
-	if err := l.epochs.TruncateFromEnd(end); err != nil {
-		return err
-	}
+	l.epochs.ForgetFromEnd(end)
 	if err := l.epochs.TruncateFromStart(start); err != nil {
 		return err
 	}

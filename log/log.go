@@ -174,11 +174,18 @@ func (l *Log) EpochAt(offset int64) metadata.LeaderEpoch { return l.epochs.At(of
 func (l *Log) EpochHistory() []epoch.Entry { return l.epochs.Entries() }
 
 // AssignEpochStart notes that records from offset on are of epoch e. A new leader calls it with the log end offset before
-// it takes the first record. Kafka: UnifiedLog.maybeAssignEpochStartOffset.
+// it takes the first record. The history is written with that record, so that a change of leaders costs the disk nothing.
+// Kafka: UnifiedLog.maybeAssignEpochStartOffset.
 func (l *Log) AssignEpochStart(e metadata.LeaderEpoch, offset int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.assignEpochLocked(e, offset)
+	if e < 0 {
+		return nil
+	}
+	if err := l.usable(); err != nil {
+		return err
+	}
+	return l.epochs.Note(e, offset)
 }
 
 func (l *Log) assignEpochLocked(e metadata.LeaderEpoch, offset int64) error {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 	"sync"
+	"sync/atomic"
 
 	"jackdaw/internal/vfs"
 	"jackdaw/metadata"
@@ -25,6 +26,8 @@ type Cache struct {
 		// entries rise strictly in epoch and in start offset.
 		entries []Entry
 	}
+	// unsaved tells that the file does not have the entries yet. It changes under mu.
+	unsaved atomic.Bool
 }
 
 // Open reads the history of the partition from a file, which need not exist. A *CorruptError comes with an empty Cache.
@@ -53,6 +56,30 @@ func (c *Cache) Assign(e metadata.LeaderEpoch, start int64) (changed bool, err e
 		return false, nil
 	}
 	return true, c.writeLocked()
+}
+
+// Note is Assign without the write, for an epoch that has no records yet: nothing is lost with it, because loading a log
+// drops epochs that begin at its end. Save comes before the first record.
+func (c *Cache) Note(e metadata.LeaderEpoch, start int64) error {
+	if e < 0 || start < 0 {
+		return fmt.Errorf("epoch %d at offset %d is out of range", e, start)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.insertLocked(Entry{e, start}) {
+		c.unsaved.Store(true)
+	}
+	return nil
+}
+
+// Save writes what Note and ForgetFromEnd have left unwritten.
+func (c *Cache) Save() error {
+	if !c.unsaved.Load() {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.writeLocked()
 }
 
 // insertLocked adds an entry at the end and reports whether that was news.
@@ -136,15 +163,30 @@ func (c *Cache) At(offset int64) metadata.LeaderEpoch {
 func (c *Cache) TruncateFromEnd(end int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !c.cutLocked(end) {
+		return nil
+	}
+	return c.writeLocked()
+}
+
+// ForgetFromEnd is TruncateFromEnd without the write, for a log that is being loaded: end is where its records end, so
+// the next load drops the same epochs again, unless a record was appended, and Save came before that.
+func (c *Cache) ForgetFromEnd(end int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cutLocked(end) {
+		c.unsaved.Store(true)
+	}
+}
+
+func (c *Cache) cutLocked(end int64) (changed bool) {
 	n := len(c.mu.entries)
 	for n > 0 && c.mu.entries[n-1].Start >= end {
 		n--
 	}
-	if n == len(c.mu.entries) {
-		return nil
-	}
+	changed = n < len(c.mu.entries)
 	c.mu.entries = c.mu.entries[:n]
-	return c.writeLocked()
+	return changed
 }
 
 // TruncateFromStart drops the epochs that end at or below start; the one that spans it now begins there.
@@ -192,5 +234,9 @@ func (c *Cache) Moved(path string) {
 
 // writeLocked saves the history. It is IO under the lock, on purpose: readers must not see an epoch that a crash forgets.
 func (c *Cache) writeLocked() error {
-	return vfs.WriteFileAtomic(c.fsys, c.mu.path, Encode(c.mu.entries))
+	if err := vfs.WriteFileAtomic(c.fsys, c.mu.path, Encode(c.mu.entries)); err != nil {
+		return err
+	}
+	c.unsaved.Store(false)
+	return nil
 }

@@ -170,3 +170,34 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// A new leader's epoch has no records yet: the file is written with the first of them.
+func TestNote_Epoch_IsWrittenBySave(t *testing.T) {
+	c, fsys := fill(t, Entry{1, 0})
+	if err := c.Note(2, 10); err != nil {
+		t.Fatal(err)
+	}
+	if got := open(t, fsys).Entries(); !slices.Equal(got, []Entry{{1, 0}}) {
+		t.Fatalf("written before Save: %v", got)
+	}
+	c.ForgetFromEnd(20) // drops nothing
+	if err := c.Save(); err != nil {
+		t.Fatal(err)
+	}
+	if got := open(t, fsys).Entries(); !slices.Equal(got, []Entry{{1, 0}, {2, 10}}) {
+		t.Fatalf("after Save: %v", got)
+	}
+	c.ForgetFromEnd(10)
+	if got := c.Entries(); !slices.Equal(got, []Entry{{1, 0}}) {
+		t.Fatalf("after ForgetFromEnd: %v", got)
+	}
+	if got := open(t, fsys).Entries(); len(got) != 2 {
+		t.Fatalf("ForgetFromEnd wrote: %v", got)
+	}
+	if _, err := c.Assign(3, 12); err != nil { // writes everything
+		t.Fatal(err)
+	}
+	if got := open(t, fsys).Entries(); !slices.Equal(got, []Entry{{1, 0}, {3, 12}}) {
+		t.Fatalf("after Assign: %v", got)
+	}
+}
