@@ -33,9 +33,11 @@ type adminCase struct {
 func TestAdminDiff_RightAndWrongRequests_AnsweredAlike(t *testing.T) {
 	jackdawOnly(t, "it starts both kinds")
 	kafka, ours := adminPair(t)
+	defer kafka.close()
+	defer ours.close()
 	sent, used := 0, map[string]bool{}
 	for _, c := range adminCases() {
-		low, high := commonVersions(t, kafka, ours, c.req(0).Key())
+		low, high := commonVersions(t, kafka.addr, ours.addr, c.req(0).Key())
 		if c.to > 0 {
 			high = min(high, c.to)
 		}
@@ -43,9 +45,9 @@ func TestAdminDiff_RightAndWrongRequests_AnsweredAlike(t *testing.T) {
 			sent++
 			req := c.req(v)
 			name := fmt.Sprintf("%s v%d: %s", kmsg.NameForKey(req.Key()), v, c.name)
-			want, got := adminAnswer(kafka, req, v), adminAnswer(ours, c.req(v), v)
+			want, got := kafka.answer(req, v), ours.answer(c.req(v), v)
 			for end := time.Now().Add(settled); want != got && req.Key() == int16(kmsg.DescribeConfigs) && time.Now().Before(end); {
-				want = adminAnswer(kafka, req, v) // a change before reaches Kafka's brokers by a watch
+				want = kafka.answer(req, v) // a change before reaches Kafka's brokers by a watch
 			}
 			if e, ok := explainedAdmin[fmt.Sprintf("%s: %s", kmsg.NameForKey(req.Key()), c.name)]; ok {
 				used[fmt.Sprintf("%s: %s", kmsg.NameForKey(req.Key()), c.name)] = true
@@ -71,12 +73,12 @@ func TestAdminDiff_RightAndWrongRequests_AnsweredAlike(t *testing.T) {
 const settled = 2 * time.Second
 
 // adminPair starts a broker of each kind, each with a ZooKeeper tree of its own.
-func adminPair(t *testing.T) (kafka, ours string) {
+func adminPair(t *testing.T) (kafka, ours *answerer) {
 	t.Helper()
 	settings := map[string]string{"group.initial.rebalance.delay.ms": "0", "auto.create.topics.enable": "false"}
 	apache := cluster.Start(t, cluster.Options{Brokers: 1, Kinds: map[int]cluster.Kind{1: cluster.Apache}, Config: settings})
 	jackdaw := cluster.Start(t, cluster.Options{Brokers: 1, Config: settings})
-	return apache.Brokers[0].Addr(), jackdaw.Brokers[0].Addr()
+	return &answerer{addr: apache.Brokers[0].Addr()}, &answerer{addr: jackdaw.Brokers[0].Addr()}
 }
 
 func commonVersions(t *testing.T, kafka, ours string, key int16) (low, high int16) {
@@ -89,9 +91,32 @@ func commonVersions(t *testing.T, kafka, ours string, key int16) (low, high int1
 	return max(low, low2), min(high, high2)
 }
 
-// adminAnswer sends a request on a connection of its own and renders the answer.
-func adminAnswer(addr string, req kmsg.Request, version int16) string {
-	resp, err := wire.Do(addr, req, version)
+// answerer is one of the two brokers. The connection is used until the broker closes it.
+type answerer struct {
+	addr string
+	conn *wire.Conn
+}
+
+func (p *answerer) close() {
+	if p.conn != nil {
+		_ = p.conn.Close()
+		p.conn = nil
+	}
+}
+
+// answer sends a request and renders the answer.
+func (p *answerer) answer(req kmsg.Request, version int16) string {
+	if p.conn == nil {
+		conn, err := wire.Dial(p.addr)
+		if err != nil {
+			return err.Error()
+		}
+		p.conn = conn
+	}
+	resp, err := p.conn.Do(req, version)
+	if err != nil {
+		p.close()
+	}
 	switch {
 	case errors.Is(err, wire.ErrClosed):
 		return "connection closed"
