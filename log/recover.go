@@ -213,7 +213,9 @@ func (r *recovery) fill(n int64) error {
 	return err
 }
 
-// bad says what is wrong with a batch, empty when nothing is.
+// bad says what is wrong with a batch, empty when nothing is. The history of epochs is synced at every change, the length of
+// a segment is not: after a power cut, records can be back that a truncation had removed, with another epoch in their place
+// in the history. Nobody could find out any more where such a log parts from its leader's.
 func (r *recovery) bad(b record.Batch) string {
 	h := header(b)
 	switch {
@@ -223,6 +225,8 @@ func (r *recovery) bad(b record.Batch) string {
 		return "offsets do not rise"
 	case h.last()-r.s.base > math.MaxInt32:
 		return "offset too far from the segment's base"
+	case h.epoch() >= 0 && r.ld.l.epochs.At(h.base()) > metadata.LeaderEpoch(h.epoch()):
+		return "of a leader epoch that ended before it"
 	}
 	return ""
 }
