@@ -82,6 +82,8 @@ type Broker struct {
 	producerIDs *producerIDs
 	creations   singleflight.Group
 	admin       *adminServer
+	// profiles serves /debug/pprof, nil without jackdaw.pprof.listen.
+	profiles *adminServer
 }
 
 // New returns a broker for a checked configuration; Run starts it.

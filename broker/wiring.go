@@ -85,7 +85,12 @@ func (b *Broker) openNetwork(ctx context.Context) error {
 		return err
 	}
 	if b.cfg.Admin.Listen != "" {
-		b.admin, err = openAdminServer(ctx, b.cfg.Admin.Listen, b.registry, b.serving.Load)
+		if b.admin, err = openAdminServer(ctx, b.cfg.Admin.Listen, b.registry, b.serving.Load); err != nil {
+			return err
+		}
+	}
+	if b.cfg.Admin.Profiles != "" {
+		b.profiles, err = openProfileServer(ctx, b.cfg.Admin.Profiles)
 	}
 	return err
 }
@@ -156,10 +161,15 @@ func (b *Broker) runParts(parts *run.Group) {
 	}
 	parts.Go("replicas", b.replicas.Run)
 	parts.Go("isr-proposer", b.isr.Run)
-	b.runCoordinators(parts)
+	ctx, stop := context.WithCancel(parts.Context())
+	b.stopCoordinators = stop
+	b.runCoordinators(ctx, parts)
 	parts.Go("controller", b.controller.Run)
 	if b.admin != nil {
 		parts.Go("admin", b.admin.Run)
+	}
+	if b.profiles != nil {
+		parts.Go("profiles", b.profiles.Run)
 	}
 }
 

@@ -168,6 +168,8 @@ type Quotas struct {
 type Admin struct {
 	// Listen is host:port of /metrics and /healthz; empty is off.
 	Listen string
+	// Profiles is host:port of /debug/pprof, without a host for 127.0.0.1 alone; empty is off.
+	Profiles string
 	// LogFormat is kafka or json; LogLevel is debug, info, warn or error.
 	LogFormat string
 	LogLevel  string
@@ -202,6 +204,7 @@ func newBroker(r *reader, hostname string) (*Broker, error) {
 		},
 		Admin: Admin{
 			Listen:    r.str("jackdaw.admin.listen"),
+			Profiles:  r.str("jackdaw.pprof.listen"),
 			LogFormat: r.str("jackdaw.log.format"),
 			LogLevel:  r.str("jackdaw.log.level"),
 		},

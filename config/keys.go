@@ -362,6 +362,7 @@ var sections = []Section{
 		{"jackdaw.fast.failover.enable", Boolean, val("true"), anything, ReadOnly, Honored, "Treat a broker as failed, before its ZooKeeper session expires, when its connection was reset and nobody listens at its address any more."},
 		{"jackdaw.log.format", String, val("kafka"), oneOf("kafka", "json"), ReadOnly, Honored, "Form of log lines."},
 		{"jackdaw.log.level", String, val("info"), oneOf("debug", "info", "warn", "error"), ReadOnly, Honored, "Least severe log lines that are written."},
+		{"jackdaw.pprof.listen", String, val(""), anything, ReadOnly, Honored, "Address of Go's profiles, /debug/pprof: host:port, or :port for 127.0.0.1 alone; empty is off. Profiles tell much about what the process does: do not open it to the world."},
 		{"jackdaw.zookeeper.dir", String, null, anything, ReadOnly, Honored, "Directory of the embedded ZooKeeper; null is beside the first data directory, with the suffix -zookeeper."},
 	}},
 }
