@@ -77,11 +77,13 @@ type Broker struct {
 	stopCoordinators context.CancelFunc
 	toController     *peer.ControllerChannel
 	// ibp is inter.broker.protocol.version; it is known when Run begins.
-	ibp         state.IBP
-	isr         isrStore
-	producerIDs *producerIDs
-	creations   singleflight.Group
-	admin       *adminServer
+	ibp state.IBP
+	isr isrStore
+	// sends and receives are the limits of replication.
+	sends, receives *throttle
+	producerIDs     *producerIDs
+	creations       singleflight.Group
+	admin           *adminServer
 	// profiles serves /debug/pprof, nil without jackdaw.pprof.listen.
 	profiles *adminServer
 }

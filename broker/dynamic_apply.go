@@ -13,6 +13,9 @@ import (
 func (b *Broker) followConfig(ctx context.Context) {
 	b.topics.changed, b.topics.brokerChanged, b.topics.otherChanged = b.topicChanged, b.applyDynamic, b.quotas.Changed
 	b.applyDynamic(ctx, b.cfg, b.topics.broker.Load())
+	for _, topic := range b.topics.Names() {
+		b.throttleTopic(topic)
+	}
 }
 
 // applyDynamic puts settings that were changed while the broker runs to work. What concerns logs reaches them by
@@ -26,6 +29,8 @@ func (b *Broker) applyDynamic(ctx context.Context, was, now *config.Broker) {
 	if n := now.Replication.NumFetchers; n != was.Replication.NumFetchers {
 		b.replicas.SetFetchers(max(n, 1))
 	}
+	b.sends.limit.Store(now.Replication.LeaderRate)
+	b.receives.limit.Store(now.Replication.FollowerRate)
 	b.retuneCleaner(was.Log.Cleaner, now.Log.Cleaner)
 	if enabled(now) && !enabled(was) {
 		b.electMissing(ctx)
@@ -51,9 +56,17 @@ func (b *Broker) electMissing(ctx context.Context) {
 // topicChanged is called for a topic whose settings are new, and for every topic when the broker's are.
 func (b *Broker) topicChanged(ctx context.Context, topic string) {
 	b.logs.UpdateConfig(topic)
+	b.throttleTopic(topic)
 	if b.topics.Overrides(topic)["unclean.leader.election.enable"] == "true" {
 		b.electMissing(ctx)
 	}
+}
+
+// throttleTopic takes over which replicas of a topic are throttled. Kafka: TopicConfigHandler.updateThrottledList.
+func (b *Broker) throttleTopic(topic string) {
+	t := b.topics.Topic(topic)
+	b.sends.List(topic, b.id, t.LeaderThrottled)
+	b.receives.List(topic, b.id, t.FollowerThrottled)
 }
 
 func connectionLimits(c *config.Broker) network.Limits {

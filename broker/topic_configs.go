@@ -109,10 +109,7 @@ func (t *topicConfigs) reloadDefaults(ctx context.Context, session *zkstore.Sess
 		t.log.Warn("dynamic broker config not read", "err", err)
 		return
 	}
-	t.mu.RLock()
-	names := slices.Collect(maps.Keys(t.mu.overrides))
-	t.mu.RUnlock()
-	for _, name := range names {
+	for _, name := range t.Names() {
 		t.changed(ctx, name)
 	}
 }
@@ -158,6 +155,13 @@ func (t *topicConfigs) set(ctx context.Context, name string, overrides map[strin
 	if !same {
 		t.changed(ctx, name)
 	}
+}
+
+// Names lists the topics whose settings are known.
+func (t *topicConfigs) Names() []string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return slices.Collect(maps.Keys(t.mu.overrides))
 }
 
 // Overrides returns what the topic overrides, as written in ZooKeeper. The map must not be changed.

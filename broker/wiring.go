@@ -102,6 +102,8 @@ func (b *Broker) openCores() {
 		Lookup:  b.controllerAddress,
 	})
 	b.isr = b.newISRStore()
+	b.sends = newThrottle(b.cfg.Replication, b.cfg.Replication.LeaderRate)
+	b.receives = newThrottle(b.cfg.Replication, b.cfg.Replication.FollowerRate)
 	b.replicas = replication.New(b.replicationConfig())
 	b.openCoordinators()
 	b.controller = controller.New(controller.Config{
@@ -142,6 +144,9 @@ func (b *Broker) replicationConfig() replication.Config {
 		EpochEndVersion:       b.ibp.EpochEndVersion(),
 		NumFetchers:           b.cfg.Replication.NumFetchers,
 		HWCheckpointInterval:  b.cfg.Replication.HWCheckpointInterval,
+		Selector:              b.selector(),
+		LeaderThrottle:        b.sends,
+		FollowerThrottle:      b.receives,
 		SessionSlots:          b.cfg.FetchSessions,
 		Logger:                b.log,
 		StateChange:           b.stateChange,
@@ -149,6 +154,14 @@ func (b *Broker) replicationConfig() replication.Config {
 		Now:                   time.Now,
 		OnLeadership:          b.leadershipChanged,
 	}
+}
+
+// selector is replica.selector.class.
+func (b *Broker) selector() replication.ReplicaSelector {
+	if b.cfg.Replication.RackAware {
+		return replication.RackAware{}
+	}
+	return nil
 }
 
 // runParts starts everything that has a loop. The order does not matter: nothing is asked of them before the broker is

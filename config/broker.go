@@ -88,6 +88,13 @@ type Replication struct {
 	SocketTimeout         time.Duration
 	ReceiveBuffer         int // bytes
 	HWCheckpointInterval  time.Duration
+	// RackAware is replica.selector.class: consumers are sent to the replica in their rack.
+	RackAware bool
+	// LeaderRate and FollowerRate are the bytes a second of throttled replicas, MaxInt64 for no limit; they are measured over
+	// ThrottleWindows windows.
+	LeaderRate, FollowerRate int64
+	ThrottleWindows          int
+	ThrottleWindowSize       time.Duration
 }
 
 // Controller is about the controller's own work.
@@ -266,6 +273,9 @@ func newNetwork(r *reader, hostname string) (Network, error) {
 	return n, err
 }
 
+// rackAwareSelector is the one class of replica.selector.class that does something.
+const rackAwareSelector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+
 func newReplication(r *reader) Replication {
 	return Replication{
 		LagTimeMax:            r.millis("replica.lag.time.max.ms"),
@@ -278,6 +288,11 @@ func newReplication(r *reader) Replication {
 		SocketTimeout:         r.millis("replica.socket.timeout.ms"),
 		ReceiveBuffer:         r.int("replica.socket.receive.buffer.bytes"),
 		HWCheckpointInterval:  r.millis("replica.high.watermark.checkpoint.interval.ms"),
+		RackAware:             r.str("replica.selector.class") == rackAwareSelector,
+		LeaderRate:            r.rate("leader.replication.throttled.rate"),
+		FollowerRate:          r.rate("follower.replication.throttled.rate"),
+		ThrottleWindows:       r.int("replication.quota.window.num"),
+		ThrottleWindowSize:    r.seconds("replication.quota.window.size.seconds"),
 	}
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"math"
 	"strings"
 	"time"
 )
@@ -42,6 +43,15 @@ func (r *reader) note(key string) {
 	if r.asked != nil {
 		r.asked[key] = true
 	}
+}
+
+// rate is a setting that exists only in ZooKeeper; without it there is no limit.
+func (r *reader) rate(key string) int64 {
+	r.note(key)
+	if v, ok := r.values[key].(int64); ok {
+		return v
+	}
+	return math.MaxInt64
 }
 
 func (r *reader) str(key string) string {

@@ -82,7 +82,10 @@ type Config struct {
 	SessionSlots int
 	// Selector chooses the replica that a consumer reads from (KIP-392). Nil: always the leader. replica.selector.class
 	Selector ReplicaSelector
-	Logger   *slog.Logger
+	// LeaderThrottle limits what followers that are not in sync are sent, FollowerThrottle what this broker fetches (KIP-73). Nil:
+	// no limit.
+	LeaderThrottle, FollowerThrottle Throttle
+	Logger                           *slog.Logger
 	// StateChange is Kafka's state.change.logger.
 	StateChange *slog.Logger
 	Metrics     prometheus.Registerer

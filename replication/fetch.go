@@ -18,6 +18,7 @@ func (m *ReplicaManager) Fetch(req FetchRequest, done func([]FetchResult)) {
 	m.wake(&w)
 	m.checkDeletes(&req)
 	if req.MaxWait <= 0 || len(results) == 0 || enough(results, req.MinBytes) || m.draining.Load() {
+		m.recordSent(&req, results)
 		done(results)
 		return
 	}
@@ -128,7 +129,7 @@ func (p *Partition) readable(req *FetchRequest, fp *FetchPartition) (n int64, no
 		}
 	}
 	upTo := req.bound(v.log)
-	if upTo <= fp.Offset {
+	if upTo <= fp.Offset || req.fromFollower() && p.holdBack(req.Replica) {
 		return 0, false
 	}
 	return v.log.BytesBetween(fp.Offset, upTo), false
@@ -138,6 +139,7 @@ func (p *Partition) readable(req *FetchRequest, fp *FetchPartition) (n int64, no
 func (d *delayedFetch) Complete() {
 	w := d.m.readAll(&d.req, d.results, false)
 	d.m.wake(&w)
+	d.m.recordSent(&d.req, d.results)
 	d.done(d.results)
 }
 

@@ -47,9 +47,12 @@ type fetchState struct {
 	failed bool
 	// checked is false until the log was made fit to be fetched for: see prepare. cut is the same for truncateAll.
 	checked, cut bool
-	// lag is how far we were behind the leader's high watermark after the last fetch.
+	// lag is how far we were behind the leader's high watermark after the last fetch, unknownLag before the first.
 	lag int64
 }
+
+// unknownLag is the lag of a partition that was not fetched yet.
+const unknownLag = -1
 
 func newFetcher(m *ReplicaManager, key fetcherKey) *fetcher {
 	f := &fetcher{
@@ -63,7 +66,7 @@ func newFetcher(m *ReplicaManager, key fetcherKey) *fetcher {
 // add starts to fetch a partition, from its log end.
 func (f *fetcher) add(fo followed) {
 	f.mu.Lock()
-	f.mu.parts[fo.p.tp] = &fetchState{followed: fo}
+	f.mu.parts[fo.p.tp] = &fetchState{followed: fo, lag: unknownLag}
 	f.mu.Unlock()
 	f.nudge()
 }
@@ -174,6 +177,10 @@ func (f *fetcher) collect() (wait time.Duration) {
 		}
 		if d := s.pauseUntil.Sub(now); d > 0 {
 			wait = min(wait, d)
+			continue
+		}
+		if f.heldBack(s) {
+			wait = min(wait, f.m.cfg.FetchBackoff)
 			continue
 		}
 		f.ready = append(f.ready, s)

@@ -107,6 +107,9 @@ func (f *fetcher) append(s *fetchState, rp *kmsg.FetchResponseTopicPartition) {
 	}
 	if n := len(rp.RecordBatches); n > 0 {
 		f.m.metrics.replicationBytesIn.Add(float64(n))
+		if t := f.m.cfg.FollowerThrottle; t != nil && t.Throttled(s.p.tp) {
+			t.Record(n)
+		}
 	}
 	f.mu.Lock()
 	s.errors = 0

@@ -131,6 +131,9 @@ func (p *Partition) read(req *FetchRequest, fp *FetchPartition, out *FetchResult
 	}
 	upTo := req.bound(v.log)
 	out.positions(v.log)
+	if req.fromFollower() && p.holdBack(req.Replica) {
+		return v, e, nil
+	}
 	out.Records, err = v.log.Read(fp.Offset, maxBytes, upTo, minOne)
 	if err != nil {
 		return v, e, p.wrap("fetch from", err)
