@@ -33,10 +33,8 @@ func (b *Broker) openCoordinators() {
 	b.openVerifier()
 }
 
-// runCoordinators runs both until stopCoordinators is called.
-func (b *Broker) runCoordinators(parts *run.Group) {
-	ctx, stop := context.WithCancel(parts.Context())
-	b.stopCoordinators = stop
+// runCoordinators runs both until ctx ends.
+func (b *Broker) runCoordinators(ctx context.Context, parts *run.Group) {
 	parts.Go("groups", func(context.Context) error { return b.groups.Run(ctx) })
 	parts.Go("transactions", func(context.Context) error {
 		err := b.transactions.Run(ctx)

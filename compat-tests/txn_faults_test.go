@@ -43,7 +43,7 @@ func (k *copier) session(ctx context.Context, c *cluster.Cluster) error {
 	s, err := kgo.NewGroupTransactSession(
 		kgo.SeedBrokers(c.Bootstrap()...), kgo.MetadataMinAge(50*time.Millisecond), kgo.TransactionalID(k.id),
 		kgo.TransactionTimeout(10*time.Second), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumerGroup(k.id),
-		kgo.ConsumeTopics(k.in), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.RequireStableFetchOffsets(),
+		kgo.ConsumeTopics(k.in), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.SessionTimeout(6*time.Second), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.RetryTimeout(30*time.Second),
 		kgo.FetchMaxPartitionBytes(2000),
 	)

@@ -204,7 +204,7 @@ func TestTransactions_Sarama_CommitsAbortsAndMovesOffsets(t *testing.T) {
 	cluster.Eventually(t, 10*time.Second, "offset of the last commit", func() error {
 		offset, _, code := fetchOffset(t, coordinator(t, c, group).Addr(), group, topic, 0, 7, true)
 		if code != 0 || offset != 12 {
-			return fmt.Errorf("offset %d, %v, want 12", offset, kerr.ErrorForCode(code))
+			return fmt.Errorf("offset %d, error %d, want 12", offset, code)
 		}
 		return nil
 	})
