@@ -31,6 +31,9 @@ func (b *Broker) applyDynamic(ctx context.Context, was, now *config.Broker) {
 	}
 	b.sends.limit.Store(now.Replication.LeaderRate)
 	b.receives.limit.Store(now.Replication.FollowerRate)
+	if d := now.Transactions.ProducerExpiration; d != was.Transactions.ProducerExpiration {
+		b.logs.SetProducerExpiration(d)
+	}
 	b.retuneCleaner(was.Log.Cleaner, now.Log.Cleaner)
 	if enabled(now) && !enabled(was) {
 		b.electMissing(ctx)

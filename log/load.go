@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"jackdaw/internal/vfs"
 	"jackdaw/log/checkpoint"
@@ -31,7 +32,7 @@ func openLog(e *env, dir *logDir, tp metadata.TopicPartition, path string, cfg C
 	l := &Log{tp: tp, env: e, dir: dir, lg: e.logger.With("topic", tp.Topic, "partition", tp.Partition)}
 	l.cfg.Store(&cfg)
 	l.mu.path = path
-	l.mu.producers = producer.NewState(e.producerExpiration)
+	l.mu.producers = producer.NewState(time.Duration(e.producerExpiration.Load()))
 	l.mu.lastFlush = e.now()
 	l.mu.jitterMs = jitter(&cfg)
 	l.unstable.Store(noOffset)

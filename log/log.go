@@ -27,8 +27,8 @@ type env struct {
 	// removals takes files to be removed later, flushes logs to be flushed soon.
 	removals *removals
 	flushes  *flushQueue
-	// producerExpiration is the life of idle producers.
-	producerExpiration time.Duration
+	// producerExpiration is the life of idle producers, a time.Duration.
+	producerExpiration atomic.Int64
 }
 
 func (e *env) nowMs() int64 { return e.now().UnixMilli() }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -51,9 +52,22 @@ func NewManager(o Options) *Manager {
 	}
 	m.env = &env{
 		fsys: o.FS, logger: o.Logger, now: o.Now, scratch: newScratchPool(), removals: newRemovals(), flushes: newFlushQueue(),
-		producerExpiration: o.ProducerExpiration, metrics: newMetrics(o.Metrics, m.All, m.offlineDirs),
+		metrics: newMetrics(o.Metrics, m.All, m.offlineDirs),
 	}
+	m.env.producerExpiration.Store(int64(o.ProducerExpiration))
 	return m
+}
+
+// SetProducerExpiration changes the life of idle producers, of all logs. Kafka: ProducerStateManagerConfig.
+func (m *Manager) SetProducerExpiration(d time.Duration) {
+	m.creating.Lock()
+	defer m.creating.Unlock()
+	m.env.producerExpiration.Store(int64(d))
+	for _, l := range m.All() {
+		l.mu.Lock()
+		l.mu.producers.SetExpiration(d)
+		l.mu.Unlock()
+	}
 }
 
 // dirFailed passes a failure on to Run. It is called under locks, so it must not block: the channel has room.
