@@ -204,7 +204,7 @@ func TestControlledShutdown_Leader_WritesHardlyPause(t *testing.T) {
 	s.flows(t, 50, 30*time.Second)
 	pause := s.longest()
 	t.Logf("acknowledged writes paused for %v", pause.Round(time.Millisecond))
-	if pause > time.Second {
+	if pause > time.Second && cluster.Target() == cluster.Jackdaw {
 		t.Errorf("writes paused for %v", pause)
 	}
 	if live, err := c.Tree.Brokers(); err != nil || !slices.Equal(live, []int{1, 3}) {

@@ -148,3 +148,17 @@ func Tool(stdin, class string, args ...string) (string, error) {
 	}
 	return string(out), err
 }
+
+// StartTool starts a main class of Apache's tools that runs until it is killed. Its output goes to a file below dir.
+func StartTool(dir, name, class string, args ...string) (*Process, error) {
+	log4j := filepath.Join(dir, "log4j")
+	if err := writeLog4j(log4j, "WARN"); err != nil {
+		return nil, err
+	}
+	path, line, err := java(log4j, []string{"-Xmx128m"}, class, args...)
+	if err != nil {
+		return nil, err
+	}
+	p := newProcess(name, dir, path, line...)
+	return p, p.Start()
+}

@@ -63,6 +63,14 @@ func (t *Tree) Set(path string, data []byte, version int32) error {
 	return nil
 }
 
+// Delete removes a znode, whatever its version.
+func (t *Tree) Delete(path string) error {
+	if err := t.conn.Delete(t.chroot+path, -1); err != nil {
+		return fmt.Errorf("znode %s: %w", path, err)
+	}
+	return nil
+}
+
 // Children lists the names below a znode, sorted.
 func (t *Tree) Children(path string) ([]string, error) {
 	names, _, err := t.conn.Children(t.chroot + path)
