@@ -62,8 +62,7 @@ func (t *throttle) Exceeded() bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	rate, _ := t.mu.rate.PerSecond(t.windows, t.now())
-	return rate > float64(limit)
+	return t.mu.rate.SimplePerSecond(t.windows, t.now()) > float64(limit)
 }
 
 // Record implements replication.Throttle.

@@ -46,14 +46,23 @@ func TestThrottle_Listed_OwnPartitionsOnly(t *testing.T) {
 
 func TestThrottle_Rate_ExceededUntilTimeHasPassed(t *testing.T) {
 	th, now := newTestThrottle(1000)
-	th.Record(9_000)
+	th.Record(900)
 	if th.Exceeded() {
-		t.Error("9,000 bytes in ten seconds are below 1,000 a second")
+		t.Error("900 bytes in a second are below 1,000")
 	}
-	th.Record(6_000)
+	th.Record(600)
 	if !th.Exceeded() {
-		t.Error("15,000 bytes in ten seconds are above 1,000 a second")
+		t.Error("1,500 bytes in a second are above 1,000")
 	}
+	*now = now.Add(1400 * time.Millisecond)
+	if !th.Exceeded() {
+		t.Error("1,500 bytes in 1.4 seconds are above 1,000 a second")
+	}
+	*now = now.Add(200 * time.Millisecond)
+	if th.Exceeded() {
+		t.Error("1,500 bytes in 1.6 seconds are below 1,000 a second")
+	}
+	th.Record(1500)
 	th.limit.Store(math.MaxInt64)
 	if th.Exceeded() {
 		t.Error("exceeded without a limit")

@@ -70,6 +70,23 @@ func (r *Rate) PerSecond(w Windows, now time.Time) (rate float64, over time.Dura
 	return total / over.Seconds(), over
 }
 
+// SimplePerSecond is the rate now, measured since the oldest use that still counts, or over one window if that is longer. Other
+// than PerSecond it allows no burst after a time without use. Kafka: stats.SimpleRate, which replication is measured by.
+func (r *Rate) SimplePerSecond(w Windows, now time.Time) float64 {
+	total, oldest := 0.0, now
+	for i := range r.samples {
+		s := &r.samples[i]
+		if now.Sub(s.start) >= time.Duration(w.Count)*w.Size {
+			*s = sample{start: now}
+		}
+		total += s.value
+		if s.start.Before(oldest) {
+			oldest = s.start
+		}
+	}
+	return total / max(now.Sub(oldest), w.Size).Seconds()
+}
+
 // Delay is how long nothing may be used until the rate is at the limit again; 0 below it. Kafka: QuotaUtils.throttleTime.
 func (r *Rate) Delay(w Windows, limit float64, now time.Time) time.Duration {
 	rate, over := r.PerSecond(w, now)
