@@ -116,6 +116,26 @@ func TestDynamicConfig_BeforeTheStart_LimitsConnections(t *testing.T) {
 	eventually(t, "connections again", func() error { return served(r) })
 }
 
+func TestDynamicConfig_ConnectionRate_SlowsTheAcceptor(t *testing.T) {
+	r := start(t, t.TempDir(), "quota.window.num=1")
+	admin := kadm.NewClient(r.client(t))
+	if err := alterBroker(t, admin, kadm.SetConfig, "max.connection.creation.rate", "5"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "connections that come slowly", func() error {
+		began := time.Now()
+		for range 12 {
+			if err := r.client(t).Ping(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(began); took < time.Second {
+			return errors.New("12 connections in " + took.String())
+		}
+		return nil
+	})
+}
+
 func TestDynamicConfig_NeedsRestart_IsRefused(t *testing.T) {
 	r := start(t, t.TempDir())
 	admin := kadm.NewClient(r.client(t))

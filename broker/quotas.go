@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -54,6 +55,12 @@ type quotas struct {
 		sync.Mutex
 		*quota.Meters
 	}
+	// most is max.connection.creation.rate, measured by accepted.
+	most     atomic.Int64
+	accepted struct {
+		sync.Mutex
+		*quota.Meters
+	}
 }
 
 func newQuotas(c config.Quotas, lg *slog.Logger) *quotas {
@@ -62,7 +69,8 @@ func newQuotas(c config.Quotas, lg *slog.Logger) *quotas {
 	for i := range q.rates {
 		q.rates[i].Meters = quota.NewMeters(client)
 	}
-	q.connections.Meters = quota.NewMeters(client)
+	q.connections.Meters, q.accepted.Meters = quota.NewMeters(client), quota.NewMeters(client)
+	q.most.Store(math.MaxInt32)
 	q.mutations.Buckets = quota.NewBuckets(quota.Windows{Count: c.ControllerWindows, Size: c.ControllerWindowSize})
 	return q
 }
@@ -321,4 +329,17 @@ func (q *quotas) Connected(ip netip.Addr) time.Duration {
 		m.Undo(of, 1, q.now())
 	}
 	return min(d, m.Windows().Size)
+}
+
+// Accepted records a new connection of the broker, and returns how long no other is to be taken in.
+// Kafka: ConnectionQuotas, max.connection.creation.rate.
+func (q *quotas) Accepted() time.Duration {
+	most := q.most.Load()
+	if most == math.MaxInt32 {
+		return 0
+	}
+	m := &q.accepted
+	m.Lock()
+	defer m.Unlock()
+	return min(m.Use(quota.Quota{Limit: float64(most)}, 1, q.now()), m.Windows().Size)
 }

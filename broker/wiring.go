@@ -74,6 +74,7 @@ func (b *Broker) openNetwork(ctx context.Context) error {
 		Budget:                 budget.New(b.cfg.Network.QueuedMaxBytes),
 		Throttle:               b.quotas.RequestDelay,
 		ThrottleConn:           b.quotas.Connected,
+		ThrottleAccept:         b.quotas.Accepted,
 		Logger:                 b.log,
 		Metrics:                b.registry,
 	})

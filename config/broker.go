@@ -69,6 +69,8 @@ type Network struct {
 	MaxConnectionsOf            map[string]int
 	MaxConnectionsPerIP         int
 	MaxConnectionsPerIPOverride map[string]int
+	// MaxConnectionRate bounds new connections a second.
+	MaxConnectionRate int
 	// RequestTimeout bounds the answer to a request that this broker sends; ConnectTimeout a connection attempt, and
 	// after failures up to ConnectTimeoutMax.
 	RequestTimeout    time.Duration
@@ -256,6 +258,7 @@ func newNetwork(r *reader, hostname string) (Network, error) {
 		MaxConnections:      r.int("max.connections"),
 		MaxConnectionsOf:    map[string]int{},
 		MaxConnectionsPerIP: r.int("max.connections.per.ip"),
+		MaxConnectionRate:   r.int("max.connection.creation.rate"),
 		RequestTimeout:      r.millis("request.timeout.ms"),
 		ConnectTimeout:      r.millis("socket.connection.setup.timeout.ms"),
 		ConnectTimeoutMax:   r.millis("socket.connection.setup.timeout.max.ms"),

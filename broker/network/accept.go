@@ -50,6 +50,9 @@ func (s *Server) accept(ctx context.Context, l *listener) error {
 				_ = nc.Close() // nothing was sent
 				return nil
 			}
+			if f := s.o.ThrottleAccept; f != nil && (!l.InterBroker || len(s.listeners) == 1) {
+				pause(ctx, f()) // those behind it wait in the backlog
+			}
 			s.welcome(l, nc)
 		case errors.Is(err, net.ErrClosed):
 			return nil
@@ -121,6 +124,9 @@ func (s *Server) tune(nc net.Conn) {
 
 // pause waits; false says that ctx ended first.
 func pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
