@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"jackdaw/internal/run"
+	"jackdaw/metadata"
 )
 
 // stopTimeout bounds each step of the stop that waits for somebody else.
@@ -66,6 +67,8 @@ func (b *Broker) stop(parts *run.Group) error {
 
 // controlledShutdown asks the controller to move leaders away before anything stops. It gives up after its retries:
 // then the controller sees the end of the session. Kafka: KafkaServer.controlledShutdown.
+//
+// Differs from Kafka: it does not sit out its retries when the partitions that are left have no other replica alive.
 func (b *Broker) controlledShutdown(ctx context.Context) {
 	for attempt := range b.cfg.ShutdownRetries + 1 {
 		if attempt > 0 {
@@ -78,6 +81,10 @@ func (b *Broker) controlledShutdown(ctx context.Context) {
 			return
 		}
 		b.log.Info("controlled shutdown not complete", "partitions", len(remaining), "err", err)
+		if err == nil && !anyOther(b.cache.Image(), b.id, remaining) {
+			b.log.Warn("no other replica of these partitions is alive, they have no leader until this broker returns", "partitions", len(remaining))
+			return
+		}
 	}
 	b.log.Warn("going on with an unclean shutdown: leaders move when the zookeeper session ends")
 }
@@ -94,4 +101,20 @@ func (b *Broker) askControlledShutdown(ctx context.Context) ([]kmsg.ControlledSh
 	}
 	out := resp.(*kmsg.ControlledShutdownResponse)
 	return out.PartitionsRemaining, kerr.ErrorForCode(out.ErrorCode)
+}
+
+// anyOther reports whether another replica of any of the partitions is alive, so that it may yet come to lead.
+func anyOther(image *metadata.Image, self metadata.BrokerID, remaining []kmsg.ControlledShutdownResponsePartitionsRemaining) bool {
+	for _, r := range remaining {
+		p, ok := image.Partition(metadata.TopicPartition{Topic: r.Topic, Partition: r.Partition})
+		if !ok {
+			return true // it is not known yet
+		}
+		for _, id := range p.Replicas {
+			if id != self && image.IsAlive(id) {
+				return true
+			}
+		}
+	}
+	return false
 }
