@@ -158,6 +158,9 @@ func (s *State) StopReplicaAnswered(broker metadata.BrokerID, req *kmsg.StopRepl
 	if resp == nil {
 		return // the failure of the broker blocks its replicas
 	}
+	if b := s.brokers[broker]; b == nil || b.Epoch != req.BrokerEpoch {
+		return // of a former life: a refusal would block what the present one was asked, and nothing would ever ask again
+	}
 	failed := map[metadata.TopicPartition]bool{}
 	for _, p := range resp.Partitions {
 		if p.ErrorCode != 0 && p.ErrorCode != kerr.UnknownTopicOrPartition.Code {

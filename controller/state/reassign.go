@@ -79,7 +79,7 @@ func (s *State) reassign(p *partition, to Assignment) {
 	if s.partition(p.TopicPartition) != p {
 		return
 	}
-	unwanted := without(p.Replicas, to.Replicas)
+	to, unwanted := s.keepInSync(p, to)
 	s.reassigning[p.TopicPartition] = struct{}{}
 	if !p.equal(to) {
 		s.push(&topicStep{name: p.Topic, change: func(*topic) { p.Assignment = to }})
@@ -88,6 +88,20 @@ func (s *State) reassign(p *partition, to Assignment) {
 		s.dropReplicas(p, unwanted)
 	}
 	s.push(call(func(s *State) { s.continueReassignment(p) }))
+}
+
+// keepInSync returns the replicas that can be dropped at once, which an earlier move was adding and nobody wants any more. If
+// these are all that is in sync, they stay until the target is, as those that are moved away.
+//
+// Differs from Kafka, which deletes them, and with them all that is committed.
+func (s *State) keepInSync(p *partition, to Assignment) (Assignment, []metadata.BrokerID) {
+	unwanted := without(p.Replicas, to.Replicas)
+	if !p.known || len(unwanted) == 0 || len(without(p.li.ISR, unwanted)) > 0 {
+		return to, unwanted
+	}
+	to.Replicas = append(slices.Clone(to.Replicas), unwanted...)
+	to.Removing = append(slices.Clone(to.Removing), unwanted...)
+	return to, nil
 }
 
 // dropReplicas takes replicas out of the ISR and deletes them.
