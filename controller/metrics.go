@@ -15,7 +15,7 @@ type controllerMetrics struct {
 	dying, blocked, dyingReplicas, brokers  prometheus.Gauge
 	queueSize                               *prometheus.GaugeVec
 	queueTime                               prometheus.Observer
-	processing                              *prometheus.SummaryVec
+	processing                              *metrics.Quantiles
 	totalQueueSize                          prometheus.Gauge
 	// elections has the time of the work in which leaders changed.
 	elections prometheus.Observer

@@ -54,15 +54,3 @@ func NewGauge(reg prometheus.Registerer, m MBean, help string, labels ...string)
 func NewGaugeFunc(reg prometheus.Registerer, m MBean, help string, f func() float64) prometheus.GaugeFunc {
 	return promauto.With(reg).NewGaugeFunc(prometheus.GaugeOpts{Name: m.Gauge(), Help: help}, f)
 }
-
-// NewQuantiles makes a distribution with the quantiles that Kafka shows, label quantile, and _sum and _count.
-// reg may be nil.
-func NewQuantiles(reg prometheus.Registerer, m MBean, help string, labels ...string) *prometheus.SummaryVec {
-	return promauto.With(reg).NewSummaryVec(prometheus.SummaryOpts{
-		Name: m.Gauge(),
-		Help: help,
-		Objectives: map[float64]float64{
-			0.5: 0.05, 0.75: 0.025, 0.95: 0.005, 0.98: 0.002, 0.99: 0.001, 0.999: 0.0001,
-		},
-	}, labels)
-}
