@@ -61,6 +61,19 @@ func (f *frameReader) next() ([]byte, error) {
 	return p, nil
 }
 
+// produceKey is the key of the one API that is pipelined.
+const produceKey = 0
+
+// holds tells whether the whole next frame is in the buffer, and is a request of an API.
+func (f *frameReader) holds(key int16) bool {
+	have := f.buf[f.r:f.w]
+	if len(have) < 6 {
+		return false
+	}
+	size := int32(binary.BigEndian.Uint32(have))
+	return size >= 2 && int64(len(have)) >= 4+int64(size) && int16(binary.BigEndian.Uint16(have[4:])) == key
+}
+
 // need reads until n bytes are in the buffer; n must fit.
 func (f *frameReader) need(n int) error {
 	if f.r == f.w {
@@ -147,6 +160,9 @@ func (f *frameReader) reserve(n int64) error {
 		f.reserved = 0
 	}
 	if !b.TryReserve(n) {
+		if err := f.c.flush(); err != nil {
+			return err
+		}
 		f.c.setReserving(true)
 		err := b.Reserve(f.c.ctx, n)
 		f.c.setReserving(false)

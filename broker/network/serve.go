@@ -47,16 +47,37 @@ func (c *Conn) serveOne() error {
 	}
 	r, err := c.decode(frame)
 	if err != nil {
+		_ = c.flush() // a connection that is gone is no news
 		return err
 	}
 	c.enqueue(r)
 	c.handle(r)
-	if err := c.await(func() bool { return c.mayReadLocked(r) }); err != nil {
-		return err
+	if !c.gathers(r) {
+		if err := c.await(func() bool { return c.mayReadLocked(r) }); err != nil {
+			return err
+		}
 	}
 	c.in.release()
 	return nil
 }
+
+// gatherFor bounds how long an answer waits for those of requests that came with it.
+const gatherFor = 500 * time.Microsecond
+
+// gathers tells whether the answer to r can wait for the next one, so that both go out in one write: the next request is
+// here as a whole, and both are Produce, which is pipelined.
+func (c *Conn) gathers(r *Request) bool {
+	if !c.in.holds(produceKey) || c.mutedUntil.Load() != 0 {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return r.unmuted && !c.mu.closed && !c.mu.draining && c.mu.queued < c.s.o.MaxInFlight &&
+		c.mu.head != nil && r.Received.Sub(c.mu.head.Received) < gatherFor
+}
+
+// flush sends the answers that are ready, before the reader waits for something else or gives up.
+func (c *Conn) flush() error { return c.await(func() bool { return true }) }
 
 // awaitQuota waits until the client may use the broker again.
 func (c *Conn) awaitQuota() error {
