@@ -17,7 +17,7 @@ import (
 func (b *Broker) handleLeaderAndISR(r *network.Request) {
 	req := r.Body.(*kmsg.LeaderAndISRRequest)
 	resp := req.ResponseKind().(*kmsg.LeaderAndISRResponse)
-	if err := b.checkBrokerEpoch(req.BrokerEpoch); err != nil {
+	if err := b.checkBrokerEpoch(r.Context(), req.BrokerEpoch); err != nil {
 		resp.ErrorCode = protocol.ErrorCode(err)
 		r.Respond(resp)
 		return

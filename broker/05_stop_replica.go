@@ -14,7 +14,7 @@ import (
 func (b *Broker) handleStopReplica(r *network.Request) {
 	req := r.Body.(*kmsg.StopReplicaRequest)
 	resp := req.ResponseKind().(*kmsg.StopReplicaResponse)
-	if err := b.checkBrokerEpoch(req.BrokerEpoch); err != nil {
+	if err := b.checkBrokerEpoch(r.Context(), req.BrokerEpoch); err != nil {
 		resp.ErrorCode = protocol.ErrorCode(err)
 		r.Respond(resp)
 		return

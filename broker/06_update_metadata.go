@@ -15,7 +15,7 @@ import (
 func (b *Broker) handleUpdateMetadata(r *network.Request) {
 	req := r.Body.(*kmsg.UpdateMetadataRequest)
 	resp := req.ResponseKind().(*kmsg.UpdateMetadataResponse)
-	err := b.checkBrokerEpoch(req.BrokerEpoch)
+	err := b.checkBrokerEpoch(r.Context(), req.BrokerEpoch)
 	if err == nil {
 		err = b.replicas.CheckControllerEpoch(req.ControllerEpoch)
 	}

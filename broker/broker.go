@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -45,8 +46,10 @@ type Broker struct {
 	clusterID string
 	// advertised are the endpoints that are registered, with the bound port in place of port 0.
 	advertised []metadata.Endpoint
-	// brokerEpoch is the czxid of the newest registration, -1 before the first.
-	brokerEpoch atomic.Int64
+	// brokerEpoch is the czxid of the newest registration, -1 before the first; registered is closed with that.
+	brokerEpoch    atomic.Int64
+	registered     chan struct{}
+	registeredOnce sync.Once
 	// booted is set when the logs are loaded: from then on each new ZooKeeper session registers the broker again.
 	booted atomic.Bool
 	// serving tells whether clients can use the broker now; ready is closed when they first can.
@@ -101,6 +104,7 @@ func New(loaded *config.Loaded, logger *slog.Logger) *Broker {
 		levels:      fixedLevel(loaded.Broker().Admin.LogLevel),
 		cache:       newMetadataCache(),
 		ready:       make(chan struct{}),
+		registered:  make(chan struct{}),
 	}
 	b.quotas = newQuotas(b.cfg.Quotas, logger)
 	b.brokerEpoch.Store(-1)
@@ -157,7 +161,18 @@ func (b *Broker) serve(ctx context.Context, parts *run.Group) error {
 
 // checkBrokerEpoch refuses a controller's request that was meant for an earlier life of this broker (KIP-380). -1 means
 // that the controller does not know epochs; an epoch above ours is from a registration whose answer is under way to us.
-func (b *Broker) checkBrokerEpoch(epoch int64) error {
+//
+// Before the first registration no life can be told from another, so that the request waits. Otherwise:
+//
+//	this broker leads with ISR (1), asks for (1, 2), and dies; the controller writes (1, 2);
+//	the next life executes a request that the controller still repeats for the former one: it leads with ISR (1);
+//	it acknowledges what 2 does not have, and dies again; 2 is elected.
+func (b *Broker) checkBrokerEpoch(ctx context.Context, epoch int64) error {
+	select {
+	case <-b.registered:
+	case <-ctx.Done():
+		return fmt.Errorf("not registered yet: %w", kerr.StaleBrokerEpoch) // nobody reads it any more
+	}
 	if own := b.brokerEpoch.Load(); epoch >= 0 && epoch < own {
 		return fmt.Errorf("broker epoch %d, now %d: %w", epoch, own, kerr.StaleBrokerEpoch)
 	}

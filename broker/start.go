@@ -222,6 +222,7 @@ func (b *Broker) register(ctx context.Context, session *zkstore.Session) error {
 		return fmt.Errorf("register broker %d: %w", b.id, err)
 	}
 	b.brokerEpoch.Store(epoch)
+	b.registeredOnce.Do(func() { close(b.registered) })
 	b.log.Info("registered", "epoch", epoch, "endpoints", b.advertised)
 	if err := b.quotas.Load(ctx, session); err != nil {
 		return err
