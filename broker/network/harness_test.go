@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is how long a test waits for what must happen.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // startServer runs a server with one listener named PLAINTEXT, if o names none, and stops it at the end of the test.
 func startServer(t testing.TB, o Options, h HandlerFunc) *Server {
