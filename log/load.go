@@ -54,8 +54,10 @@ type loader struct {
 	list segments
 	// recovered are bytes read again, cut the bytes thrown away.
 	recovered, cutBytes int64
-	// end is the offset after the last record of the segment that was recovered last.
-	end int64
+	// end is the offset after the last record of the segment that was recovered last, producers their state there, nil if
+	// none was recovered.
+	end       int64
+	producers *producer.State
 }
 
 func (ld *loader) fsys() vfs.FS { return ld.l.env.fsys }
@@ -293,7 +295,16 @@ func (ld *loader) finish(end int64) error {
 
 // rebuildProducers is reloadProducersLocked for a log that is not shared yet. A log from before producer state, shut down
 // cleanly, is not read for it.
+//
+// Differs from Kafka: after a recovery it loads the snapshot at the log end, which has only the last batch of each
+// producer, so a producer with more in flight gets OUT_OF_ORDER_SEQUENCE_NUMBER when it sends them again. Recovery has
+// seen them all.
 func (ld *loader) rebuildProducers() error {
+	if s := ld.producers; s != nil && s.MapEnd() == ld.l.end.Load() {
+		ld.l.mu.producers = s
+		ld.l.updateUnstableLocked()
+		return s.TakeSnapshot(ld.fsys(), ld.dir(), false)
+	}
 	snapshots, err := producer.Snapshots(ld.fsys(), ld.dir())
 	if err != nil {
 		return err

@@ -73,10 +73,14 @@ func (ld *loader) torn(i int) bool {
 // many bytes that cost. Kafka: LogLoader.recoverSegment, LogSegment.recover.
 func (ld *loader) recoverSegment(i int) (cut int64, err error) {
 	s := ld.list[i]
-	state := producer.NewState(time.Duration(ld.l.env.producerExpiration.Load()))
-	if err := ld.stateBefore(i, state); err != nil {
-		return 0, err
+	state := ld.producers
+	if state == nil || state.MapEnd() != s.base {
+		state = producer.NewState(time.Duration(ld.l.env.producerExpiration.Load()))
+		if err := ld.stateBefore(i, state); err != nil {
+			return 0, err
+		}
 	}
+	ld.producers = state
 	if err := ld.resetIndexes(s); err != nil {
 		return 0, err
 	}
