@@ -26,7 +26,7 @@ func (b *Broker) handleAlterClientQuotas(r *network.Request) {
 	resp := req.ResponseKind().(*kmsg.AlterClientQuotasResponse)
 	for i := range req.Entries {
 		e := &req.Entries[i]
-		err := b.alterQuotas(r.Context(), e, req.ValidateOnly)
+		err := b.alone(r.Context(), func() error { return b.alterQuotas(r.Context(), e, req.ValidateOnly) })
 		out := kmsg.AlterClientQuotasResponseEntry{ErrorCode: protocol.ErrorCode(err), ErrorMessage: protocol.ErrorMessage(err)}
 		for _, part := range lastOfEach(e.Entity) {
 			out.Entity = append(out.Entity, kmsg.AlterClientQuotasResponseEntryEntity{Type: part.Type, Name: part.Name})

@@ -24,7 +24,7 @@ func (b *Broker) handleAlterUserSCRAMCredentials(r *network.Request) {
 		if !b.controller.Active() {
 			err = kerr.NotController
 		} else {
-			err = b.changeCredentials(r.Context(), user, changes[user])
+			err = b.alone(r.Context(), func() error { return b.changeCredentials(r.Context(), user, changes[user]) })
 		}
 		resp.Results = append(resp.Results, kmsg.AlterUserSCRAMCredentialsResponseResult{
 			User: user, ErrorCode: protocol.ErrorCode(err), ErrorMessage: errorText(err),

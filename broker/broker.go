@@ -56,12 +56,14 @@ type Broker struct {
 	serving atomic.Bool
 	ready   chan struct{}
 
-	parts      *run.Group
-	zkServer   *zkserver.Server // nil unless zookeeper.connect=embedded
-	zk         *zkstore.Client
-	cache      *metadataCache
-	topics     *topicConfigs
-	quotas     *quotas
+	parts    *run.Group
+	zkServer *zkserver.Server // nil unless zookeeper.connect=embedded
+	zk       *zkstore.Client
+	cache    *metadataCache
+	topics   *topicConfigs
+	quotas   *quotas
+	// altering is held by the request that changes a configuration in ZooKeeper.
+	altering   chan struct{}
 	fs         vfs.FS
 	logs       *log.Manager
 	logsOpen   bool
@@ -107,6 +109,7 @@ func New(loaded *config.Loaded, logger *slog.Logger) *Broker {
 		registered:  make(chan struct{}),
 	}
 	b.quotas = newQuotas(b.cfg.Quotas, logger)
+	b.altering = make(chan struct{}, 1)
 	b.brokerEpoch.Store(-1)
 	b.producerIDs = &producerIDs{allocate: b.allocateProducerIDs}
 	return b

@@ -53,12 +53,24 @@ func (b *Broker) alterConfigs(ctx context.Context, all []alteration, validateOnl
 			out[i] = invalidRequest("Each resource must appear at most once.")
 			continue
 		}
-		out[i] = b.alterConfig(ctx, a, validateOnly)
+		out[i] = b.alone(ctx, func() error { return b.alterConfig(ctx, a, validateOnly) })
 		if out[i] != nil {
 			b.log.Info("config not altered", "type", configTypeNames[a.kind], "name", a.name, "err", out[i])
 		}
 	}
 	return out
+}
+
+// alone runs one change of ZooKeeper's configurations after the other: each reads a node, and writes all of it. Kafka does
+// not, and loses changes that come at the same time. The error is that of ctx, or f's.
+func (b *Broker) alone(ctx context.Context, f func() error) error {
+	select {
+	case b.altering <- struct{}{}:
+		defer func() { <-b.altering }()
+		return f()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (b *Broker) alterConfig(ctx context.Context, a *alteration, validateOnly bool) error {

@@ -57,11 +57,11 @@ func (b *Broker) electMissing(ctx context.Context) {
 	}
 }
 
-// topicChanged is called for a topic whose settings are new, and for every topic when the broker's are.
-func (b *Broker) topicChanged(ctx context.Context, topic string) {
+// topicChanged is called for a topic whose own settings are new, and for every topic when those are that it inherits.
+func (b *Broker) topicChanged(ctx context.Context, topic string, inherited bool) {
 	b.logs.UpdateConfig(topic)
 	b.throttleTopic(topic)
-	if b.topics.Overrides(topic)["unclean.leader.election.enable"] == "true" {
+	if _, own := b.topics.Overrides(topic)["unclean.leader.election.enable"]; own && !inherited && b.topics.UncleanElection(topic) {
 		b.electMissing(ctx)
 	}
 }

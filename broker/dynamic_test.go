@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"golang.org/x/sync/errgroup"
 )
 
 // soon is within what a change of settings has to be in effect, on a machine that has other things to do.
@@ -134,6 +135,39 @@ func TestDynamicConfig_ConnectionRate_SlowsTheAcceptor(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+func TestDynamicConfig_ChangesAtTheSameTime_NoneIsLost(t *testing.T) {
+	r := start(t, t.TempDir())
+	createTopic(t, r, "t", 1)
+	keys := []string{"retention.ms", "retention.bytes", "segment.ms", "flush.ms", "max.message.bytes", "delete.retention.ms", "index.interval.bytes", "segment.jitter.ms"}
+	var group errgroup.Group
+	for _, key := range keys {
+		admin, value := kadm.NewClient(r.client(t)), "60000"
+		group.Go(func() error {
+			resp, err := admin.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Name: key, Value: &value}}, "t")
+			if err != nil {
+				return err
+			}
+			return resp[0].Err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	all, err := kadm.NewClient(r.client(t)).DescribeTopicConfigs(t.Context(), "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := 0
+	for _, c := range all[0].Configs {
+		if c.Source == kmsg.ConfigSourceDynamicTopicConfig {
+			own++
+		}
+	}
+	if own != len(keys) {
+		t.Errorf("%d of %d settings are there", own, len(keys))
+	}
 }
 
 func TestDynamicConfig_NeedsRestart_IsRefused(t *testing.T) {

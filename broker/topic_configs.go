@@ -26,7 +26,7 @@ type topicConfigs struct {
 	log    *slog.Logger
 	// changed is told of a topic whose settings are new, brokerChanged of new defaults; set before the first session is
 	// followed.
-	changed       func(ctx context.Context, topic string)
+	changed       func(ctx context.Context, topic string, inherited bool)
 	brokerChanged func(ctx context.Context, was, now *config.Broker)
 	// otherChanged is told of what is neither a topic nor a broker.
 	otherChanged func(ctx context.Context, session *zkstore.Session, entityType, name string)
@@ -38,7 +38,7 @@ type topicConfigs struct {
 
 func newTopicConfigs(id metadata.BrokerID, loaded *config.Loaded, lg *slog.Logger) *topicConfigs {
 	t := &topicConfigs{id: id, loaded: loaded, log: lg}
-	t.changed = func(context.Context, string) {}
+	t.changed = func(context.Context, string, bool) {}
 	t.otherChanged = func(context.Context, *zkstore.Session, string, string) {}
 	t.brokerChanged = func(context.Context, *config.Broker, *config.Broker) {}
 	t.broker.Store(loaded.Broker())
@@ -110,7 +110,7 @@ func (t *topicConfigs) reloadDefaults(ctx context.Context, session *zkstore.Sess
 		return
 	}
 	for _, name := range t.Names() {
-		t.changed(ctx, name)
+		t.changed(ctx, name, true)
 	}
 }
 
@@ -153,7 +153,7 @@ func (t *topicConfigs) set(ctx context.Context, name string, overrides map[strin
 	t.mu.overrides[name] = overrides
 	t.mu.Unlock()
 	if !same {
-		t.changed(ctx, name)
+		t.changed(ctx, name, false)
 	}
 }
 

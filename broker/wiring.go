@@ -48,7 +48,7 @@ func (b *Broker) openLogs(ctx context.Context) error {
 	}
 	b.logsOpen = true
 	b.openCleaner()
-	b.topics.changed = func(_ context.Context, topic string) { b.logs.UpdateConfig(topic) }
+	b.topics.changed = func(_ context.Context, topic string, _ bool) { b.logs.UpdateConfig(topic) }
 	return nil
 }
 
