@@ -61,14 +61,15 @@ func (b *Broker) stop(parts *run.Group) error {
 	if b.zkServer != nil {
 		errs = append(errs, b.zkServer.Close())
 	}
-	b.said.Info(fmt.Sprintf("[KafkaServer id=%d] shut down completed", b.id))
+	b.said.Info(fmt.Sprintf("[KafkaServer id=%d] shut down completed", b.id)) //nolint:sloglint // Kafka's line, which scripts wait for
 	return errors.Join(errs...)
 }
 
 // controlledShutdown asks the controller to move leaders away before anything stops. It gives up after its retries:
 // then the controller sees the end of the session. Kafka: KafkaServer.controlledShutdown.
 //
-// Differs from Kafka: it does not sit out its retries when the partitions that are left have no other replica alive.
+// Differs from Kafka: it does not sit out its retries when the partitions that are left have no other replica alive, or when
+// ZooKeeper is not reached, without which no leader can be elected.
 func (b *Broker) controlledShutdown(ctx context.Context) {
 	for attempt := range b.cfg.ShutdownRetries + 1 {
 		if attempt > 0 {
@@ -81,6 +82,9 @@ func (b *Broker) controlledShutdown(ctx context.Context) {
 			return
 		}
 		b.log.Info("controlled shutdown not complete", "partitions", len(remaining), "err", err)
+		if err != nil && !b.hasZooKeeper() {
+			break
+		}
 		if err == nil && !anyOther(b.cache.Image(), b.id, remaining) {
 			b.log.Warn("no other replica of these partitions is alive, they have no leader until this broker returns", "partitions", len(remaining))
 			return
@@ -89,8 +93,20 @@ func (b *Broker) controlledShutdown(ctx context.Context) {
 	b.log.Warn("going on with an unclean shutdown: leaders move when the zookeeper session ends")
 }
 
+func (b *Broker) hasZooKeeper() bool {
+	session := b.zk.Session()
+	return session != nil && session.Connected()
+}
+
+// blindTimeout is how long a controller is waited for that may not reach ZooKeeper any more than this broker does.
+const blindTimeout = 2 * time.Second
+
 func (b *Broker) askControlledShutdown(ctx context.Context) ([]kmsg.ControlledShutdownResponsePartitionsRemaining, error) {
-	ctx, cancel := context.WithTimeout(ctx, min(b.cfg.Controller.SocketTimeout, stopTimeout))
+	limit := min(b.cfg.Controller.SocketTimeout, stopTimeout)
+	if !b.hasZooKeeper() {
+		limit = min(limit, blindTimeout)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	req := kmsg.NewPtrControlledShutdownRequest()
 	req.SetVersion(3)
