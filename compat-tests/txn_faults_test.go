@@ -105,8 +105,33 @@ func transactionCoordinator(t *testing.T, c *cluster.Cluster, id string) *cluste
 	return c.Broker(int(node))
 }
 
-// TestTransactions_BrokersAndCopierKilled_ExactlyOnce: brokers are killed while a copier runs (the coordinator of the transaction,
-// that of the group, a leader), and the copier itself once; a read_committed reader finds each record once.
+// startJavaCopier starts Apache's copier, in Java, from java-in to java-out. It ends by itself.
+func startJavaCopier(t *testing.T, c *cluster.Cluster, source *kgo.Client) (*cluster.Process, map[int32][]string) {
+	t.Helper()
+	const messages = 15_000
+	createTopic(t, c, "java-in", 1, 3, "min.insync.replicas", "2")
+	createTopic(t, c, "java-out", 1, 3, "min.insync.replicas", "2")
+	values := map[int32][]string{0: series("v", messages)}
+	transact(t, source, "java-in", values, kgo.TryCommit)
+	p, err := cluster.StartTool(t.TempDir(), "copier", "org.apache.kafka.tools.TransactionalMessageCopier", "--broker-list", c.BootstrapString(),
+		"--input-topic", "java-in", "--input-partition", "0", "--output-topic", "java-out", "--consumer-group", "java",
+		"--max-messages", strconv.Itoa(messages), "--transaction-size", "50", "--transactional-id", "java",
+		"--transaction-timeout", "30000", "--use-group-metadata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if p.Running() {
+			if err := p.Kill(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return p, values
+}
+
+// TestTransactions_BrokersAndCopierKilled_ExactlyOnce: brokers are killed while a Go and a Java copier run (the coordinator of the
+// transaction, that of the group, a leader), and the Go copier itself once; a read_committed reader finds each record once.
 func TestTransactions_BrokersAndCopierKilled_ExactlyOnce(t *testing.T) {
 	const perPartition, partitions = 4000, 3
 	c := cluster.Start(t, cluster.Options{Brokers: 3, Config: map[string]string{
@@ -125,6 +150,7 @@ func TestTransactions_BrokersAndCopierKilled_ExactlyOnce(t *testing.T) {
 		}
 	}
 	transact(t, source, k.in, want, kgo.TryCommit)
+	java, javaWant := startJavaCopier(t, c, source)
 
 	ctx, stop := context.WithCancel(t.Context())
 	var done sync.WaitGroup
@@ -164,6 +190,11 @@ func TestTransactions_BrokersAndCopierKilled_ExactlyOnce(t *testing.T) {
 		}
 	}
 	checkCopied(t, c, k.out, want)
+	if code, err := java.Wait(60 * time.Second); err != nil || code != 0 {
+		t.Errorf("Java's copier: exit status %d, %v\n%s", code, err, java.Tail(40))
+	}
+	checkCopied(t, c, "java-out", javaWant)
+	checkSettled(t, c, "java-out", 1)
 	stop()
 	done.Wait()
 	checkSettled(t, c, k.out, partitions)
