@@ -113,6 +113,18 @@ func (c *comparison) perform(ctx context.Context, cl *rig.Cluster, t task, round
 	if err := bench.Create(ctx, cl.Bootstrap(), topic); err != nil {
 		return measured{}, err
 	}
+	if l.Verb == bench.Latency {
+		if err := c.settle(ctx, l); err != nil {
+			return measured{}, err
+		}
+	}
 	m, err := measure(ctx, l, cl.PIDs())
 	return m, errors.Join(err, bench.Delete(ctx, cl.Bootstrap(), topic.Name))
+}
+
+// settle lets the first batches of a new topic pass, before which both brokers sync the start of its leader epoch.
+func (c *comparison) settle(ctx context.Context, l bench.Load) error {
+	l.For = c.each / 5
+	_, err := bench.Run(ctx, l)
+	return err
 }
