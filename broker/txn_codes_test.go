@@ -244,11 +244,28 @@ func TestTransactions_BadRequests_GetKafkasCodes(t *testing.T) {
 }
 
 func TestTransactions_VerificationDisabled_TakesWhatWasNotAdded(t *testing.T) {
-	r := start(t, t.TempDir(), append(txnSettings, "transaction.partition.verification.enable=false")...)
+	const key = "transaction.partition.verification.enable"
+	r := start(t, t.TempDir(), append(txnSettings, key+"=false")...)
 	createTopic(t, r, "a", 1)
 	p := r.raw(t, "x")
 	p.begin(time.Minute)
 	p.checkProduced("not added", p.produce(9, "a", false), nil)
+
+	yes := "true"
+	_, err := kadm.NewClient(r.client(t)).AlterBrokerConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: key, Value: &yes}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := r.raw(t, "y")
+	y.begin(time.Minute)
+	for {
+		if out := y.produce(9, "a", false); out.ErrorCode != 0 {
+			y.checkProduced("not added", out, kerr.InvalidTxnState)
+			return
+		}
+		pause(t)             // the change is on its way
+		y.begin(time.Minute) // else the transaction that was begun behind the coordinator's back goes on
+	}
 }
 
 func TestTransactions_TimeoutPasses_AbortsAndFences(t *testing.T) {
