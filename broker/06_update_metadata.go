@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -29,8 +30,12 @@ func (b *Broker) handleUpdateMetadata(r *network.Request) {
 // applyMetadata takes the update into the cache, then learns the settings of new topics and forgets those of topics that
 // are gone.
 func (b *Broker) applyMetadata(ctx context.Context, u metadata.Update) {
+	before := b.cache.Image()
 	b.cache.Apply(u)
 	image := b.cache.Image()
+	if !sameBrokers(before, image) {
+		b.replicas.BrokersChanged()
+	}
 	names := make([]string, 0, len(u.Topics))
 	for i := range u.Topics {
 		if name := u.Topics[i].Name; knownTopic(image, name) {
@@ -40,6 +45,11 @@ func (b *Broker) applyMetadata(ctx context.Context, u metadata.Update) {
 		}
 	}
 	b.topics.Learn(ctx, b.zk.Session(), names)
+}
+
+// sameBrokers reports whether the same brokers live in both images.
+func sameBrokers(x, y *metadata.Image) bool {
+	return slices.EqualFunc(x.Brokers(), y.Brokers(), func(a, b metadata.Broker) bool { return a.ID == b.ID })
 }
 
 func metadataUpdate(req *kmsg.UpdateMetadataRequest) metadata.Update {

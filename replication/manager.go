@@ -104,14 +104,20 @@ func every(ctx context.Context, d time.Duration, f func()) {
 
 // tickLoop shrinks ISRs. Kafka: ReplicaManager isr-expiration.
 func (m *ReplicaManager) tickLoop(ctx context.Context) error {
-	every(ctx, m.cfg.LagTimeMax/2, func() {
-		now := m.cfg.Now()
-		for _, p := range m.Partitions() {
-			m.wakeOne(p.tick(now))
-		}
-	})
+	every(ctx, m.cfg.LagTimeMax/2, m.tick)
 	return nil
 }
+
+func (m *ReplicaManager) tick() {
+	now := m.cfg.Now()
+	for _, p := range m.Partitions() {
+		m.wakeOne(p.tick(now))
+	}
+}
+
+// BrokersChanged tells that other brokers live now than before: one that died outside of an ISR holds back the high
+// watermark no more, and who waits for it need not wait for the next fetch. Differs from Kafka, which waits for that.
+func (m *ReplicaManager) BrokersChanged() { m.tick() }
 
 func (m *ReplicaManager) checkpointLoop(ctx context.Context) error {
 	every(ctx, m.cfg.HWCheckpointInterval, func() {

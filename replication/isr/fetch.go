@@ -81,11 +81,15 @@ func (c *Core) expand(r *Replica) *Proposal {
 	return c.propose(expanding, next)
 }
 
-// Tick proposes an ISR without those who have not been caught up for the lag time. The shell calls it every half of it.
+// Tick proposes an ISR without those who have not been caught up for the lag time, and looks at the high watermark anew, as
+// replicas outside of the ISR may have died or fallen behind. The shell calls it every half of the lag time.
 // Kafka: Partition.maybeShrinkIsr.
 func (c *Core) Tick(now time.Time) Effects {
-	e := Effects{HW: c.hw}
-	if c.role != Leader || c.pending.kind != noChange || !c.anyLagging(now) {
+	if c.role != Leader {
+		return Effects{HW: c.hw}
+	}
+	e := c.tryHW(now)
+	if c.pending.kind != noChange || !c.anyLagging(now) {
 		return e
 	}
 	next := make([]metadata.BrokerID, 0, len(c.committed.ISR))
@@ -148,7 +152,7 @@ func (c *Core) ProposalDone(seq uint64, out Outcome, s metadata.LeaderAndISR, no
 		return c.commit(s, now)
 	case Refused:
 		c.clearPending()
-		return none
+		return c.tryHW(now) // who was to join holds it back no more, unless it has caught up and lives
 	case Stale:
 		c.pending.stale = true
 		return none
