@@ -26,7 +26,7 @@ func (b *Broker) openVerifier() {
 	b.verifierLinks = newPeerLinks(func(ctx context.Context, to metadata.BrokerID) (replication.Leader, error) {
 		return b.dialLeader(ctx, to, fmt.Sprintf("AddPartitionsManager-client-%d", b.id))
 	})
-	b.verifier = newTxnVerifier(b.parts, b.transactionCoordinator, b.askCoordinator)
+	b.verifier = newTxnVerifier(b.parts, b.registry, b.transactionCoordinator, b.askCoordinator)
 }
 
 // transactionCoordinator finds the coordinator of an id, which must be there already.

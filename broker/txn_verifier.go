@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -26,6 +28,7 @@ type txnVerifier struct {
 	ask func(ctx context.Context, to metadata.BrokerID, req *kmsg.AddPartitionsToTxnRequest) (*kmsg.AddPartitionsToTxnResponse, error)
 	// tasks runs a goroutine for each coordinator while there is something to ask.
 	tasks *run.Group
+	m     *verifierMetrics
 
 	mu struct {
 		sync.Mutex
@@ -45,10 +48,10 @@ type verification struct {
 }
 
 func newTxnVerifier(
-	tasks *run.Group, coordinator func(string) (metadata.BrokerID, error),
+	tasks *run.Group, reg prometheus.Registerer, coordinator func(string) (metadata.BrokerID, error),
 	ask func(context.Context, metadata.BrokerID, *kmsg.AddPartitionsToTxnRequest) (*kmsg.AddPartitionsToTxnResponse, error),
 ) *txnVerifier {
-	v := &txnVerifier{coordinator: coordinator, ask: ask, tasks: tasks}
+	v := &txnVerifier{coordinator: coordinator, ask: ask, tasks: tasks, m: newVerifierMetrics(reg)}
 	v.mu.queues = map[metadata.BrokerID][]*verification{}
 	return v
 }
@@ -57,6 +60,18 @@ func newTxnVerifier(
 // AddPartitionsToTxn, with INVALID_PRODUCER_EPOCH for PRODUCER_FENCED, COORDINATOR_NOT_AVAILABLE without coordinator, and
 // NETWORK_EXCEPTION when it does not answer before ctx ends.
 func (v *txnVerifier) Verify(ctx context.Context, id string, producer int64, epoch int16, tps []metadata.TopicPartition) []error {
+	began := time.Now()
+	errs := v.verify(ctx, id, producer, epoch, tps)
+	v.m.took.Observe(float64(time.Since(began)) / float64(time.Millisecond))
+	for _, err := range errs {
+		if err != nil {
+			v.m.failures.Inc()
+		}
+	}
+	return errs
+}
+
+func (v *txnVerifier) verify(ctx context.Context, id string, producer int64, epoch int16, tps []metadata.TopicPartition) []error {
 	to, err := v.coordinator(id)
 	if err != nil {
 		return slices.Repeat([]error{kerr.CoordinatorNotAvailable}, len(tps))

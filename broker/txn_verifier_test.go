@@ -67,7 +67,7 @@ func TestTxnVerifier_QuestionsMeanwhile_AreAskedTogether(t *testing.T) {
 		<-hold
 		return echo(req), nil
 	}
-	v := newTxnVerifier(group, func(string) (metadata.BrokerID, error) { return 3, nil }, ask)
+	v := newTxnVerifier(group, nil, func(string) (metadata.BrokerID, error) { return 3, nil }, ask)
 	answer := make(chan []error)
 	go func() { answer <- v.Verify(t.Context(), "w", 9, 0, tps("a", 0)) }()
 	<-asked
@@ -120,7 +120,7 @@ func TestTxnVerifier_Answers_AreToldForEachPartition(t *testing.T) {
 }
 
 func TestTxnVerifier_NoCoordinator_IsNotAvailable(t *testing.T) {
-	v := newTxnVerifier(nil, func(string) (metadata.BrokerID, error) { return -1, errors.New("none") }, nil)
+	v := newTxnVerifier(nil, nil, func(string) (metadata.BrokerID, error) { return -1, errors.New("none") }, nil)
 	if errs := v.Verify(t.Context(), "x", 1, 0, tps("a", 0)); len(errs) != 1 || !errors.Is(errs[0], kerr.CoordinatorNotAvailable) {
 		t.Error(errs)
 	}

@@ -7,10 +7,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"jackdaw/coordinator/txn"
+	"jackdaw/internal/metrics"
 	"jackdaw/internal/run"
 	"jackdaw/metadata"
 )
@@ -65,14 +67,23 @@ type delivery struct {
 	tps []metadata.TopicPartition
 }
 
-func newMarkerSender(cfg MarkerConfig, lg *slog.Logger) *markerSender {
+func newMarkerSender(cfg MarkerConfig, lg *slog.Logger, reg prometheus.Registerer) *markerSender {
 	if cfg.Retry == 0 {
 		cfg.Retry = 100 * time.Millisecond
 	}
 	s := &markerSender{cfg: cfg, lg: lg.With("component", "transaction-markers"), wake: make(chan struct{}, 1)}
 	s.mu.queues = map[metadata.BrokerID][]delivery{}
 	s.mu.jobs = map[int32]map[*markerJob]bool{}
+	bean := metrics.MBean{Domain: "kafka.coordinator.transaction", Type: "TransactionMarkerChannelManager", Name: "UnknownDestinationQueueSize"}
+	metrics.NewGaugeFunc(reg, bean, "Markers that wait for a leader, or to be sent again.", s.waiting)
 	return s
+}
+
+// waiting counts what is parked.
+func (s *markerSender) waiting() float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return float64(len(s.mu.parked))
 }
 
 // start runs the sender's goroutines in tasks.

@@ -67,7 +67,7 @@ func NewTransactions(cfg TransactionsConfig) *Transactions {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	x := &Transactions{cfg: cfg, sender: newMarkerSender(cfg.Markers, cfg.Logger)}
+	x := &Transactions{cfg: cfg, sender: newMarkerSender(cfg.Markers, cfg.Logger, cfg.Metrics)}
 	x.ids.configured, x.ids.actual = cfg.Partitions, cfg.PartitionCount
 	x.rt = coordinator.NewRuntime(coordinator.Options[*txn.Shard]{
 		Name:         "transaction",
