@@ -12,6 +12,11 @@ UNIT    = $(shell go list ./... 2>/dev/null | grep -v '/compat-tests')
 LINT_VERSION = v2.15.0
 FUZZTIME     ?= 30s
 
+# make sim: the first seed, how many from there on, and how many events before the faults end.
+SEED  ?= 1
+SEEDS ?= 1
+STEPS ?= 5000
+
 # make bench: 5 rounds of 3 seconds take about 15 minutes.
 BENCH_ROUNDS  ?= 5
 BENCH_SECONDS ?= 3
@@ -86,6 +91,10 @@ fuzz: ## each fuzz test for FUZZTIME (30s)
 	  for f in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' $$dir/*_test.go | cut -c6-); do \
 	    echo "$$dir $$f"; go test ./$$dir -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME); \
 	  done; done
+
+.PHONY: sim
+sim: ## a whole cluster from one seed, with faults: SEED, SEEDS, STEPS; ARGS=-trace prints all that happens
+	go test ./sim -count=1 -timeout 0 -run AskedSeeds -v -args -seed $(SEED) -seeds $(SEEDS) -steps $(STEPS) $(ARGS)
 
 .PHONY: bench
 bench: build deps ## Jackdaw beside Apache Kafka on this machine, into docs/performance.md; BENCH_ROUNDS, BENCH_SECONDS, BENCH_PARTS

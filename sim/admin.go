@@ -314,6 +314,16 @@ func (a *admin) removeStrays() {
 	}
 }
 
+// deletions tells what the controller knows about deletions.
+func (a *admin) deletions() string {
+	c := a.controller()
+	if c == nil {
+		return ", there is no controller"
+	}
+	all, waiting := c.office.state.Deleting()
+	return fmt.Sprintf(", controller %d deletes %v and waits for %v, moves %v", c.p.id, all, waiting, c.office.state.Reassigning())
+}
+
 // unanswered tells which producer has not been served since the faults are over. When all have been, they are told to end.
 func (a *admin) unanswered() string {
 	for _, p := range a.producers {

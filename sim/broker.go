@@ -95,7 +95,7 @@ func (h *host) boot() {
 	h.lives++
 	p := &process{
 		w: w, id: h.id, life: h.lives, image: metadata.NewImage(), settings: map[string]settings{}, former: map[zktree.SessionID]bool{},
-		clock: w.between(-5*time.Second, 5*time.Second), rate: 1 + float64(w.rng.IntN(41)-20)/1000, takesOver: w.rng.IntN(2) == 0,
+		brokerEpoch: -1, clock: w.between(-5*time.Second, 5*time.Second), rate: 1 + float64(w.rng.IntN(41)-20)/1000, takesOver: w.rng.IntN(2) == 0,
 		parts: map[metadata.TopicPartition]*partition{}, removed: map[metadata.TopicPartition]removal{},
 	}
 	p.ctl = &controller{p: p, topics: map[string]bool{}}
@@ -402,7 +402,7 @@ func endpoints(id metadata.BrokerID) []metadata.Endpoint {
 
 // serve executes a request of a controller, once this broker knows its epoch.
 func (p *process) serve(req kmsg.Request, answer func(any)) {
-	if p.brokerEpoch == 0 {
+	if p.brokerEpoch < 0 {
 		p.unregistered = append(p.unregistered, func() { p.serve(req, answer) })
 		return
 	}

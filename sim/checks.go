@@ -23,6 +23,7 @@ func (w *world) check() {
 
 // checkHistory checks the invariants of one partition on all its replicas.
 func (w *world) checkHistory(h *history) {
+	w.checkElectable(h)
 	for _, host := range w.hosts {
 		p := host.proc
 		if p == nil {
@@ -35,6 +36,24 @@ func (w *world) checkHistory(h *history) {
 		w.checkReplica(h, t)
 		if t.role == isr.Leader && t.epoch >= h.unclean {
 			w.checkLeader(h, t)
+		}
+	}
+}
+
+// checkElectable: every member of the ISR in ZooKeeper may be elected next, so each has all that was ever committed.
+func (w *world) checkElectable(h *history) {
+	s, ok := w.keeper.state(h.tp)
+	if !ok || w.keeper.topics[h.tp.Topic] != h.id || s.LeaderEpoch < h.unclean || s.Recovery == metadata.Recovering {
+		return
+	}
+	for _, id := range s.ISR {
+		m := h.mirror(id)
+		if m.stale || m.damaged || m.removed {
+			continue
+		}
+		if h.match(m) < len(h.truth) {
+			w.violate("broker %d is in the isr %v of %s in zookeeper, but lacks what was committed at %d to %d", id, s.ISR, h.tp, m.matched, len(h.truth)-1)
+			return
 		}
 	}
 }
@@ -65,21 +84,14 @@ func (w *world) checkLeader(h *history, t *partition) {
 	if m := h.mirror(t.p.id); t.epoch == h.newest && h.match(m) < len(h.truth) {
 		w.violate("the leader of %s in epoch %d, broker %d, lacks the record that was committed at %d", h.tp, t.epoch, t.p.id, m.matched)
 	}
-	w.checkMembers(h, t, t.core.MaximalISR(), "the maximal isr")
-	if s, ok := w.keeper.state(h.tp); ok && s.Leader == t.p.id && s.LeaderEpoch == t.epoch {
-		w.checkMembers(h, t, s.ISR, "the isr in zookeeper")
-	}
-}
-
-func (w *world) checkMembers(h *history, t *partition, members []metadata.BrokerID, which string) {
-	hw := t.log.HighWatermark()
-	for _, id := range members {
+	for _, id := range t.core.MaximalISR() {
 		m := h.mirror(id)
 		if m.stale || m.damaged || m.removed {
 			continue
 		}
 		if int64(h.match(m)) < hw {
-			w.violate("the high watermark of %s on broker %d is %d, but %d of %s %v has only what is below %d", h.tp, t.p.id, hw, id, which, members, m.matched)
+			w.violate("the high watermark of %s on broker %d is %d, but %d of its maximal isr %v has only what is below %d", h.tp, t.p.id, hw, id,
+				t.core.MaximalISR(), m.matched)
 			return
 		}
 	}
@@ -93,7 +105,7 @@ func (w *world) unwell() string {
 		}
 	}
 	if names, _, _ := w.keeper.tree.Children(znode.DeleteTopicsPath); len(names) > 0 {
-		return fmt.Sprintf("topics %v are not deleted", names)
+		return fmt.Sprintf("topics %v are not deleted%s", names, w.admin.deletions())
 	}
 	if c := w.admin.unanswered(); c != "" {
 		return c

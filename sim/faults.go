@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"jackdaw/metadata"
+	"jackdaw/zkstore/zktree"
+	"jackdaw/zkstore/znode"
 )
 
 // fault does one harmful thing and plans the next.
@@ -24,8 +26,13 @@ func (w *world) fault() {
 		w.expireSession(h)
 	case n < 72:
 		w.shutDown(h)
-	case n < 78:
+	case n < 77:
 		w.flush(h)
+	case n < 79:
+		w.suspect(h)
+	case n < 82:
+		w.note("somebody deletes the controller node")
+		w.keeper.apply(w.keeper.root, deleteOp(znode.ControllerPath, zktree.AnyVersion))
 	default:
 		w.admin.disturb()
 	}
@@ -162,4 +169,26 @@ func (w *world) flush(h *host) {
 			w.violate("broker %d: flush %s: %v", h.id, t.tp, err)
 		}
 	}
+}
+
+// suspect makes the controller take a broker for dead that may be well, as its fast fail-over would after refused
+// connections. It is taken back when a connection succeeds.
+func (w *world) suspect(h *host) {
+	c := w.admin.controller()
+	if c == nil {
+		return
+	}
+	w.note("controller %d suspects %d", c.p.id, h.id)
+	c.run(func(o *office) {
+		for _, b := range o.state.Brokers() {
+			if b.ID != h.id || !o.state.Suspect(b.ID, b.Epoch) {
+				continue
+			}
+			w.after(c.p, w.length(), func() {
+				if c.office == o {
+					c.run(func(o *office) { o.state.Clear(b.ID, b.Epoch) })
+				}
+			})
+		}
+	})
 }

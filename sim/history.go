@@ -88,8 +88,10 @@ func (h *history) mirror(id metadata.BrokerID) *mirror {
 }
 
 // touch has the partition checked after this step.
-func (o *oracle) touch(t *partition) {
-	h := o.of(name{t.tp, t.id})
+func (o *oracle) touch(t *partition) { o.touchName(name{t.tp, t.id}) }
+
+func (o *oracle) touchName(n name) {
+	h := o.of(n)
 	if !h.dirty {
 		h.dirty = true
 		o.dirty = append(o.dirty, h)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +19,8 @@ type keeper struct {
 	last     zktree.SessionID
 	// root is the session that makes the nodes that are there from the beginning, and stands for tools.
 	root zktree.SessionID
+	// topics has the ids of the topics that there are.
+	topics map[string]metadata.TopicID
 	// terms has who won each controller epoch.
 	terms map[int32]zktree.SessionID
 }
@@ -32,7 +35,7 @@ type session struct {
 }
 
 func newKeeper(w *world) *keeper {
-	k := &keeper{w: w, tree: zktree.New(), sessions: map[zktree.SessionID]*session{}, terms: map[int32]zktree.SessionID{}}
+	k := &keeper{w: w, tree: zktree.New(), sessions: map[zktree.SessionID]*session{}, terms: map[int32]zktree.SessionID{}, topics: map[string]metadata.TopicID{}}
 	k.root = k.open(24 * time.Hour)
 	for _, path := range znode.PersistentPaths() {
 		k.ensure(path)
@@ -121,20 +124,49 @@ func (k *keeper) judge(id zktree.SessionID, before int32, ops []zktree.Op) {
 		k.w.result.Terms++
 	}
 	for _, op := range ops {
-		if op.Type != zktree.OpCreate && op.Type != zktree.OpSetData || !strings.HasSuffix(op.Path, "/state") {
-			continue
-		}
-		s, err := znode.DecodePartitionState(op.Data, op.Version)
-		if err != nil {
-			k.w.violate("state of %s: %v", op.Path, err)
-			return
-		}
-		k.w.note("zk %s leader=%d epoch=%d isr=%v controller=%d recovery=%d", strings.TrimPrefix(op.Path, znode.TopicsPath), s.Leader, s.LeaderEpoch,
-			s.ISR, s.ControllerEpoch, s.Recovery)
-		if s.ControllerEpoch != k.epoch() {
-			k.w.violate("controller of epoch %d wrote %s in epoch %d", s.ControllerEpoch, op.Path, k.epoch())
+		topic, below := strings.CutPrefix(op.Path, znode.TopicsPath+"/")
+		switch {
+		case !below || op.Type == zktree.OpCheck:
+		case !strings.Contains(topic, "/"):
+			k.judgeTopic(topic, op)
+		case strings.HasSuffix(op.Path, "/state") && op.Type != zktree.OpDelete:
+			k.judgeState(topic, op)
 		}
 	}
+}
+
+// judgeTopic takes note of a topic that came or went.
+func (k *keeper) judgeTopic(topic string, op zktree.Op) {
+	delete(k.topics, topic)
+	if op.Type == zktree.OpDelete {
+		return
+	}
+	t, err := znode.DecodeTopicAssignment(op.Data)
+	if err != nil {
+		k.w.violate("topic %s: %v", topic, err)
+		return
+	}
+	k.topics[topic] = t.TopicID
+}
+
+// judgeState checks who wrote the state of a partition.
+func (k *keeper) judgeState(path string, op zktree.Op) {
+	s, err := znode.DecodePartitionState(op.Data, op.Version)
+	if err != nil {
+		k.w.violate("state of %s: %v", path, err)
+		return
+	}
+	k.w.note("zk %s leader=%d epoch=%d isr=%v controller=%d recovery=%d", path, s.Leader, s.LeaderEpoch, s.ISR, s.ControllerEpoch, s.Recovery)
+	if s.ControllerEpoch != k.epoch() {
+		k.w.violate("controller of epoch %d wrote %s in epoch %d", s.ControllerEpoch, path, k.epoch())
+	}
+	topic, rest, _ := strings.Cut(path, "/")
+	n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(rest, "partitions/"), "/state"))
+	if err != nil {
+		k.w.violate("path of a state: %s", path)
+		return
+	}
+	k.w.oracle.touchName(name{metadata.TopicPartition{Topic: topic, Partition: int32(n)}, k.topics[topic]})
 }
 
 // notify sends watch events. They are late while the link is cut, but not lost.

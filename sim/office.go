@@ -244,12 +244,14 @@ func (s *sender) pump() {
 	s.send(body)
 }
 
-// send sends a request until it is answered. A copy that was late may be executed after later requests, but for one that
-// deletes: it names no topic id, so that neither Kafka nor we could tell that the replica is another topic's by now.
+// send sends a request until it is answered. A copy that was late is executed after the requests that followed only if it is a
+// LeaderAndIsr, which has epochs for that. The others say nothing of their order (StopReplica not even which topic it
+// deletes), so that neither Kafka nor we can refuse them.
 func (s *sender) send(body kmsg.Request) {
 	w, number := s.c.p.w, s.sent
+	_, ordered := body.(*kmsg.LeaderAndISRRequest)
 	w.call(s.c.p, s.broker.ID, controlTimeout, func(q *process, answer func(any)) {
-		if s.sent == number || !deletes(body) {
+		if ordered || s.sent == number {
 			q.serve(body, answer)
 		}
 	}, func(v any, err error) {
@@ -266,14 +268,6 @@ func (s *sender) send(body kmsg.Request) {
 			s.busy = false
 			s.pump()
 		}
-	})
-}
-
-// deletes reports whether a request deletes replicas.
-func deletes(req kmsg.Request) bool {
-	r, ok := req.(*kmsg.StopReplicaRequest)
-	return ok && slices.ContainsFunc(r.Topics, func(t kmsg.StopReplicaRequestTopic) bool {
-		return slices.ContainsFunc(t.PartitionStates, func(p kmsg.StopReplicaRequestTopicPartitionState) bool { return p.Delete })
 	})
 }
 

@@ -44,7 +44,9 @@ func (a *admin) producer(at name, acks int16) {
 
 // ordered reports whether the records of a producer must be committed to a partition each once and in order. A request names no
 // topic id, so that a late one may be appended to another topic of the same name.
-func (a *admin) ordered(id uint32, to name) bool { return a.producers[id].acks == -1 && a.producers[id].at == to }
+func (a *admin) ordered(id uint32, to name) bool {
+	return a.producers[id].acks == -1 && a.producers[id].at == to
+}
 
 // produce begins the next batch.
 func (p *producer) produce() {

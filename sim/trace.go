@@ -57,9 +57,10 @@ func stamp(d time.Duration) string { return fmt.Sprintf("%10.6f", d.Seconds()) }
 // Violation tells that a run broke an invariant. It is an error.
 type Violation struct {
 	Seed uint64
-	Step int
-	At   time.Duration
-	What string
+	// Steps is what the run was asked for, Step where it broke.
+	Steps, Step int
+	At          time.Duration
+	What        string
 	// Trace has the last events, the oldest first.
 	Trace []string
 }
@@ -70,13 +71,13 @@ func (v *Violation) Error() string {
 	for _, l := range v.Trace {
 		text += "\n  " + l
 	}
-	return text + fmt.Sprintf("\nagain: make sim SEED=%d", v.Seed)
+	return text + fmt.Sprintf("\nagain: make sim SEED=%d STEPS=%d", v.Seed, v.Steps)
 }
 
 // violate ends the run; the first violation counts.
 func (w *world) violate(format string, args ...any) {
 	if w.broken == nil {
-		w.broken = &Violation{Seed: w.o.Seed, Step: w.steps, At: w.now, What: fmt.Sprintf(format, args...), Trace: w.trace.last()}
+		w.broken = &Violation{Seed: w.o.Seed, Steps: w.o.Steps, Step: w.steps, At: w.now, What: fmt.Sprintf(format, args...), Trace: w.trace.last()}
 	}
 }
 
