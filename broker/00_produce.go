@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -154,7 +155,7 @@ func malformedBatch(records []byte) error {
 
 func (c *produceCall) fail(out *kmsg.ProduceResponseTopicPartition, err error) {
 	out.ErrorCode = protocol.ErrorCode(err)
-	out.ErrorMessage = protocol.ErrorMessage(err)
+	out.ErrorMessage = protocol.ClientMessage(err)
 	if c.failed == nil {
 		c.failed = err
 	}
@@ -177,6 +178,9 @@ func (c *produceCall) appended(results []replication.AppendResult) {
 
 // rejected adds what later versions tell about an error: the faulty records, and who leads now.
 func (c *produceCall) rejected(out *kmsg.ProduceResponseTopicPartition, res *replication.AppendResult) {
+	if invalid := (*record.ValidationError)(nil); errors.As(res.Err, &invalid) && len(invalid.Records) > 0 {
+		out.ErrorMessage = &invalid.Message
+	}
 	for _, e := range res.Info.RecordErrors {
 		out.ErrorRecords = append(out.ErrorRecords, kmsg.ProduceResponseTopicPartitionErrorRecord{
 			RelativeOffset: e.Index, ErrorMessage: optional(e.Message),

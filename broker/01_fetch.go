@@ -176,7 +176,7 @@ func (c *fetchCall) throttle(results []replication.FetchResult) time.Duration {
 // fetchHeader is about what a partition, or the answer as a whole, takes beside records, in bytes.
 const fetchHeader = 64
 
-// groupByTopic lays out c.partitions under their topics; neighbours of one topic share an entry.
+// groupByTopic lays out c.partitions under their topics; neighbors of one topic share an entry.
 func (c *fetchCall) groupByTopic() {
 	c.resp.Topics = c.resp.Topics[:0]
 	for start := 0; start < len(c.results); {
@@ -218,7 +218,7 @@ func (c *fetchCall) partition(res *replication.FetchResult) protocol.FetchPartit
 
 // leaderHint tells who leads instead, and from v16 on where.
 func (c *fetchCall) leaderHint(out *protocol.FetchPartition, leader replication.LeaderHint) {
-	if out.ErrorCode != kerr.NotLeaderForPartition.Code && out.ErrorCode != kerr.FencedLeaderEpoch.Code {
+	if c.version < 16 || out.ErrorCode != kerr.NotLeaderForPartition.Code && out.ErrorCode != kerr.FencedLeaderEpoch.Code {
 		return
 	}
 	out.CurrentLeader = protocol.LeaderID{LeaderID: int32(leader.ID), LeaderEpoch: int32(leader.Epoch)}

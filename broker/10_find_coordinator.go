@@ -20,6 +20,10 @@ const (
 	shareCoordinator       = 2
 )
 
+// unknownCoordinatorType is Kafka's text for a key type that nobody knows.
+const unknownCoordinatorType = "This most likely occurs because of a request being malformed by the client library or the message was sent to " +
+	"an incompatible broker. See the broker logs for more details."
+
 // FindCoordinator (10), v0-6. Kafka: KafkaApis.handleFindCoordinatorRequest. Many keys since v4 (KIP-699).
 // Pipelined: no.   Cost: a map look-up a key; the first one creates the internal topic.
 func (b *Broker) handleFindCoordinator(r *network.Request) {
@@ -41,7 +45,6 @@ func (b *Broker) handleFindCoordinator(r *network.Request) {
 func (b *Broker) findCoordinator(ctx context.Context, keyType int8, key, listener string) kmsg.FindCoordinatorResponseCoordinator {
 	c := kmsg.NewFindCoordinatorResponseCoordinator()
 	c.Key, c.NodeID, c.Port = key, int32(metadata.NoBroker), -1
-	message := ""
 	broker, err := b.coordinatorOf(ctx, keyType, key)
 	if err == nil {
 		if e, ok := broker.Endpoint(listener); ok {
@@ -51,9 +54,9 @@ func (b *Broker) findCoordinator(ctx context.Context, keyType int8, key, listene
 		}
 	}
 	c.ErrorCode = protocol.ErrorCode(err)
-	c.ErrorMessage = &message
-	if c.ErrorCode != 0 {
-		c.ErrorMessage = protocol.ErrorMessage(err)
+	c.ErrorMessage = new(string)
+	if text := protocol.ClientMessage(err); text != nil {
+		c.ErrorMessage = text
 	}
 	return c
 }
@@ -70,7 +73,7 @@ func (b *Broker) coordinatorOf(ctx context.Context, keyType int8, key string) (m
 	case shareCoordinator:
 		return metadata.Broker{}, fmt.Errorf("share groups need KRaft: %w", kerr.InvalidRequest)
 	default:
-		return metadata.Broker{}, fmt.Errorf("coordinator type %d is not known: %w", keyType, kerr.InvalidRequest)
+		return metadata.Broker{}, protocol.WithMessage(kerr.InvalidRequest, unknownCoordinatorType)
 	}
 	image := b.cache.Image()
 	if !knownTopic(image, topic) {

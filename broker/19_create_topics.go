@@ -137,7 +137,7 @@ func hasLeaders(m *metadata.Image, topic string, partitions int32) bool {
 
 func createTopicFailed(out *kmsg.CreateTopicsResponseTopic, err error) {
 	out.ErrorCode = protocol.ErrorCode(err)
-	out.ErrorMessage = protocol.ErrorMessage(err)
+	out.ErrorMessage = protocol.ClientMessage(err)
 	if out.ErrorCode == kerr.NotController.Code {
 		out.ErrorMessage = new(string)
 	}

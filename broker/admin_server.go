@@ -39,7 +39,7 @@ func openAdminServer(ctx context.Context, addr string, registry prometheus.Gathe
 
 // Run serves until ctx ends.
 func (a *adminServer) Run(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, func() { a.server.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = a.server.Close() })
 	defer stop()
 	if err := a.server.Serve(a.listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("admin listener: %w", err)

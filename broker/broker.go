@@ -132,7 +132,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	err := b.start(ctx, parts)
 	if err == nil {
 		b.log.Info("ready for clients", "took", time.Since(started).Round(time.Millisecond))
-		b.said.Info(fmt.Sprintf("[KafkaServer id=%d] started", b.id))
+		b.said.Info(fmt.Sprintf("[KafkaServer id=%d] started", b.id)) //nolint:sloglint // Kafka's line, which scripts wait for
 		err = b.serve(ctx, parts)
 	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {

@@ -247,8 +247,9 @@ func unthrottled(k kmsg.Key) bool {
 	case kmsg.LeaderAndISR, kmsg.StopReplica, kmsg.UpdateMetadata, kmsg.ControlledShutdown, kmsg.WriteTxnMarkers, kmsg.AlterPartition,
 		kmsg.AllocateProducerIDs, kmsg.SASLHandshake, kmsg.SASLAuthenticate:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // waits tells which handlers wait for others before they return: their time is not the sender's.
@@ -257,8 +258,9 @@ func waits(k kmsg.Key) bool {
 	case kmsg.JoinGroup, kmsg.SyncGroup, kmsg.OffsetCommit, kmsg.TxnOffsetCommit, kmsg.CreateTopics, kmsg.DeleteTopics, kmsg.CreatePartitions,
 		kmsg.ElectLeaders, kmsg.DeleteRecords, kmsg.InitProducerID, kmsg.EndTxn, kmsg.AddPartitionsToTxn, kmsg.AddOffsetsToTxn, kmsg.Metadata:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // mutation charges a request for the partitions that it creates or deletes. Kafka: ControllerMutationQuota.

@@ -20,7 +20,7 @@ const stopTimeout = 10 * time.Second
 // failed half way.
 func (b *Broker) stop(parts *run.Group) error {
 	ctx := context.Background()
-	if b.booted.Load() && b.cfg.ControlledShutdown && parts.Context().Err() == nil {
+	if b.brokerEpoch.Load() >= 0 && b.cfg.ControlledShutdown && parts.Context().Err() == nil {
 		b.controlledShutdown(ctx)
 	}
 	var errs []error

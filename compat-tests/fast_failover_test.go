@@ -183,7 +183,7 @@ func TestFastFailover_LeaderFrozen_SessionDecides(t *testing.T) {
 	checkReplicasEqual(t, c, s.topic, 0)
 }
 
-// TestFastFailover_Off_SessionDecides is Apache's behaviour.
+// TestFastFailover_Off_SessionDecides is Apache's behavior.
 func TestFastFailover_Off_SessionDecides(t *testing.T) {
 	jackdawOnly(t, "Apache has no such switch")
 	c, s := watched(t, 2, map[string]string{"zookeeper.session.timeout.ms": "4000", "jackdaw.fast.failover.enable": "false"})

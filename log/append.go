@@ -103,12 +103,8 @@ func (l *Log) checkProducersLocked(buf []byte, c producer.Checks) (AppendInfo, e
 			return AppendInfo{}, fmt.Errorf("%s: %w", l.tp, err)
 		}
 		if dup {
-			appendTime := record.NoTimestamp
-			if l.cfg.Load().TimestampType == LogAppendTime {
-				appendTime = original.Timestamp
-			}
 			return AppendInfo{
-				FirstOffset: original.FirstOffset(), LastOffset: original.LastOffset, LogAppendTime: appendTime,
+				FirstOffset: original.FirstOffset(), LastOffset: original.LastOffset, LogAppendTime: original.Timestamp,
 				LogStartOffset: l.start.Load(), Duplicate: true, NumRecords: int64(b.Count()), MaxTimestamp: original.Timestamp,
 			}, nil
 		}

@@ -46,6 +46,17 @@ func ErrorMessage(err error) *string {
 	return &text
 }
 
+// ClientMessage is the text of a Messenger in the chain, nil where there is none: for the answers in which Kafka explains
+// only what the code does not say.
+func ClientMessage(err error) *string {
+	var m Messenger
+	if !errors.As(err, &m) || m.ClientMessage() == "" {
+		return nil
+	}
+	text := m.ClientMessage()
+	return &text
+}
+
 // messageError is a code with a text of its own.
 type messageError struct {
 	err *kerr.Error

@@ -51,8 +51,9 @@ func (k kind) width() int {
 		return 8
 	case kindUUID:
 		return 16
+	default:
+		return 0
 	}
-	return 0
 }
 
 // parseSchema reads a schema text. It panics on a mistake in the text, which the table's test would find.

@@ -171,7 +171,8 @@ func (s *Session) close() {
 	s.closing.Go("zk-close", func(context.Context) error {
 		s.conn.Close()
 		s.link.drop()
-		for range s.gone { //nolint:revive // drained until closed
+		for range s.gone {
+			// Drained until it is closed.
 		}
 		s.calls.Stop()
 		close(done)

@@ -65,6 +65,9 @@ func (x *Transactions) initProducerID(ctx context.Context, req *kmsg.InitProduce
 	if r.ID = *req.TransactionalID; r.ID == "" {
 		return txn.InitResult{}, kerr.InvalidRequest
 	}
+	if err := x.cfg.CheckTimeout(r.Timeout); err != nil {
+		return txn.InitResult{}, err // before the coordinator is looked for, as in Kafka
+	}
 	op := func(s *txn.Shard, now time.Time, t coordinator.Ticket) coordinator.Effects {
 		return s.InitProducerID(now, t, r)
 	}

@@ -1,6 +1,10 @@
 package txn
 
-import "time"
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+)
 
 // Config bounds transactions, from server.properties.
 type Config struct {
@@ -25,4 +29,12 @@ func DefaultConfig() Config {
 		ExpireInterval: time.Hour,
 		CompleteRetry:  100 * time.Millisecond,
 	}
+}
+
+// CheckTimeout returns INVALID_TRANSACTION_TIMEOUT for a transaction timeout that no producer may ask for.
+func (c Config) CheckTimeout(d time.Duration) error {
+	if d <= 0 || d > c.MaxTimeout {
+		return kerr.InvalidTransactionTimeout
+	}
+	return nil
 }

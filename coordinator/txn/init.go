@@ -48,8 +48,8 @@ func (s *Shard) init(t coordinator.Ticket, r *InitRequest) error {
 	if r.ID == "" {
 		return kerr.InvalidRequest
 	}
-	if r.Timeout <= 0 || r.Timeout > s.cfg.MaxTimeout {
-		return kerr.InvalidTransactionTimeout
+	if err := s.cfg.CheckTimeout(r.Timeout); err != nil {
+		return err
 	}
 	x := s.ids[r.ID]
 	switch {

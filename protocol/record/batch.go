@@ -51,9 +51,9 @@ const (
 type TimestampType int8
 
 const (
-	// CreateTime: the producer set them.
+	// CreateTime means that the producer set them.
 	CreateTime TimestampType = iota
-	// LogAppendTime: the leader's clock at the append, one for the whole batch.
+	// LogAppendTime means the leader's clock at the append, one for the whole batch.
 	LogAppendTime
 )
 

@@ -9,5 +9,5 @@
 // and their buffers) lives in a Workspace that the caller owns, uses from one goroutine at a time, and may pool.
 //
 // Errors that a client has caused wrap the *kerr.Error that tells it so; a batch that cannot be split from its
-// neighbours is a *CorruptError.
+// neighbors is a *CorruptError.
 package record

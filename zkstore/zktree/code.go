@@ -36,7 +36,7 @@ func (c Code) Error() string {
 	case RuntimeInconsistency:
 		return "runtime inconsistency"
 	case MarshallingError:
-		return "marshalling error"
+		return "marshaling error"
 	case Unimplemented:
 		return "unimplemented"
 	case BadArguments:

@@ -6,7 +6,7 @@ import (
 )
 
 // ErrCorrupt tells that bytes are not what AppendTxn or AppendSnapshot wrote. The caller keeps checksums; this is the
-// second line of defence.
+// second line of defense.
 var ErrCorrupt = errors.New("corrupt encoding of a tree")
 
 // AppendTxn appends the transaction in the form of the journal. Integers are varints, strings and bytes have their

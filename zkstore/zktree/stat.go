@@ -67,7 +67,7 @@ func (n *node) permits(p Perm) bool {
 	return has&p == p
 }
 
-// validACL reports whether the list is not empty and has only entries that the tree can honour.
+// validACL reports whether the list is not empty and has only entries that the tree can honor.
 func validACL(list []ACL) bool {
 	for _, a := range list {
 		if a.Scheme != "world" || a.ID != "anyone" || a.Perms&^PermAll != 0 {
