@@ -13,9 +13,11 @@ var explainedAdmin = map[string]struct{ ours, why string }{
 	"IncrementalAlterConfigs: operation 9":                      {`"ErrorCode":42,"ErrorMessage":"Unknown operations type 9"`, "Kafka answers -1"},
 	"IncrementalAlterConfigs: logger: operation 9":              {`"ErrorCode":42,"ErrorMessage":"Unknown operations type 9"`, "Kafka answers -1"},
 	"IncrementalAlterConfigs: logger: other broker": {
-		`"ErrorMessage":"Unexpected broker id, expected 1, but received 77"`, "Kafka: Expected 1, but received 1"},
+		`"ErrorMessage":"Unexpected broker id, expected 1, but received 77"`, "Kafka: Expected 1, but received 1",
+	},
 	"IncrementalAlterConfigs: broker: overrides": {
-		`Invalid value x for configuration max.connections.per.ip.overrides: \"x\" is not host:limit`, "Kafka shows the inside of a Java parser"},
+		`Invalid value x for configuration max.connections.per.ip.overrides: \"x\" is not host:limit`, "Kafka shows the inside of a Java parser",
+	},
 	"AlterClientQuotas: value 0":                 {`must be at least 1`, "a client with no bytes at all would wait for ever"},
 	"AlterClientQuotas: bad ip, removed":         {`"1.2.3 is not a valid IP or resolvable host."`, "the same"},
 	"AlterClientQuotas: bad ip":                  {`"1.2.3 is not a valid IP or resolvable host."`, "Java takes it for 1.2.0.3"},

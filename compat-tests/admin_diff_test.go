@@ -141,7 +141,8 @@ func (p *answerer) answer(req kmsg.Request, version int16) string {
 }
 
 // ownFields have values that belong to one broker.
-var ownFields = []string{"Version", "UnknownTags", "TopicID", "Port", "Host", "ClusterID", "Dir", "TotalBytes", "UsableBytes", "Size", "LastTimestamp",
+var ownFields = []string{
+	"Version", "UnknownTags", "TopicID", "Port", "Host", "ClusterID", "Dir", "TotalBytes", "UsableBytes", "Size", "LastTimestamp",
 	"IssueTimestamp", "Documentation",
 	"IsDefault", // Kafka 3.9 never sets it, in the only version that has it
 }
