@@ -86,13 +86,20 @@ var damages = []struct {
 // byte for byte what the other has, with nothing that was acknowledged lost or doubled.
 func TestDamage_KilledUnderLoad_ComesBackEqual(t *testing.T) {
 	jackdawOnly(t, "it takes minutes to start that often")
+	t.Run("as the controller", func(t *testing.T) { damageUnderLoad(t, true) })
+	t.Run("seen by the controller", func(t *testing.T) { damageUnderLoad(t, false) })
+}
+
+func damageUnderLoad(t *testing.T, isController bool) {
+	t.Helper()
 	c := cluster.Start(t, cluster.Options{Brokers: 2, Config: map[string]string{
 		"zookeeper.session.timeout.ms": shortSession(), "auto.leader.rebalance.enable": "false",
 	}})
 	topic, b := topicName(t), c.Broker(1)
-	// The other one is the controller, and sees the broker go and come.
-	if err := errors.Join(b.Stop(), b.Start(), c.WaitAll()); err != nil {
-		t.Fatal(err)
+	if !isController { // the first that starts is
+		if err := errors.Join(b.Stop(), b.Start(), c.WaitAll()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	createAssigned(t, c, topic, []string{"segment.bytes", "50000"}, []int32{1, 2}, []int32{2, 1})
 	cl := client(t, c, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.MaxBufferedRecords(1000),

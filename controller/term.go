@@ -184,7 +184,7 @@ func (c *Controller) read(ctx context.Context, o *office) (state.Snapshot, error
 	if err != nil {
 		return snap, err
 	}
-	states, err := s.PartitionStates(ctx, partitionsOf(topics))
+	states, written, err := s.WrittenStates(ctx, partitionsOf(topics))
 	if err != nil {
 		return snap, err
 	}
@@ -198,7 +198,7 @@ func (c *Controller) read(ctx context.Context, o *office) (state.Snapshot, error
 		}
 		deletions = nil
 	}
-	return state.Snapshot{Brokers: brokers, Topics: topics, States: states, Deleting: deletions}, nil
+	return state.Snapshot{Brokers: brokers, Topics: topics, States: states, Written: written, Deleting: deletions}, nil
 }
 
 // readTopics reads topics with a watch on each. Topics without an id, which older brokers made, get one.

@@ -66,29 +66,38 @@ func (s *Session) TopicAssignments(ctx context.Context, names []string, watch bo
 
 // PartitionStates reads the states that exist among tps; PartitionEpoch is the version of the node.
 func (s *Session) PartitionStates(ctx context.Context, tps []metadata.TopicPartition) (map[metadata.TopicPartition]metadata.LeaderAndISR, error) {
+	states, _, err := s.WrittenStates(ctx, tps)
+	return states, err
+}
+
+// WrittenStates is PartitionStates that also tells the transaction that wrote each state, to be compared with the epochs
+// of brokers: a broker with a higher one registered after it.
+func (s *Session) WrittenStates(ctx context.Context, tps []metadata.TopicPartition) (states map[metadata.TopicPartition]metadata.LeaderAndISR,
+	written map[metadata.TopicPartition]int64, err error) {
 	paths := make([]string, len(tps))
 	for i, tp := range tps {
 		paths[i] = znode.StatePath(tp)
 	}
 	got, err := s.GetMany(ctx, paths)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	out := make(map[metadata.TopicPartition]metadata.LeaderAndISR, len(tps))
+	states = make(map[metadata.TopicPartition]metadata.LeaderAndISR, len(tps))
+	written = make(map[metadata.TopicPartition]int64, len(tps))
 	for i, r := range got {
 		if errors.Is(r.Err, ErrNoNode) {
 			continue
 		}
 		if r.Err != nil {
-			return nil, r.Err
+			return nil, nil, r.Err
 		}
 		state, err := znode.DecodePartitionState(r.Data, r.Stat.Version)
 		if err != nil {
-			return nil, wrap("read", paths[i], err)
+			return nil, nil, wrap("read", paths[i], err)
 		}
-		out[tps[i]] = state
+		states[tps[i]], written[tps[i]] = state, r.Stat.MZxid
 	}
-	return out, nil
+	return states, written, nil
 }
 
 // CreateTopic writes the configuration of a new topic and then its assignment, which makes the controller act.

@@ -184,10 +184,7 @@ func (s *State) LeaderAndISRAnswered(from metadata.Broker, resp *kmsg.LeaderAndI
 		tp := a.p.TopicPartition
 		switch {
 		case a.code == kerr.KafkaStorageError.Code && !b.lost(tp):
-			if b.offline == nil {
-				b.offline = map[metadata.TopicPartition]struct{}{}
-			}
-			b.offline[tp] = struct{}{}
+			b.lose(tp)
 			lost = append(lost, a.p)
 		case a.code == 0:
 			delete(b.offline, tp)

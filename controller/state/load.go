@@ -14,6 +14,9 @@ type Snapshot struct {
 	Topics  map[string]TopicSnapshot
 	// States are those of the partitions that have a state znode.
 	States map[metadata.TopicPartition]metadata.LeaderAndISR
+	// Written has the ZooKeeper transaction that wrote each state, in the count of the brokers' epochs. What is missing is
+	// taken to be newer than all brokers.
+	Written map[metadata.TopicPartition]int64
 	// Deleting are the topics whose deletion was asked.
 	Deleting []string
 }
@@ -45,6 +48,7 @@ func (s *State) Load(snap Snapshot) (unknownDeletions []string) {
 			s.deposed = s.deposed || li.ControllerEpoch > s.cfg.Epoch
 		}
 	}
+	bounced := s.markBounced(snap.Written)
 	s.push(call(func(s *State) { s.batch.tellBrokers(s.brokerIDs()) }))
 	unknownDeletions = s.DeleteTopics(snap.Deleting)
 	s.push(call(func(s *State) {
@@ -55,11 +59,51 @@ func (s *State) Load(snap Snapshot) (unknownDeletions []string) {
 		s.push(
 			&electStep{partitions: electable(s, known), rule: byFailure},
 			call(func(s *State) { s.push(s.shrinkDead()) }),
+			call(func(s *State) { s.unmark(bounced) }),
 			&createStep{partitions: s.partitions(func(p *partition) bool { return !p.known })},
 			call(func(s *State) { s.resumeReassignments(nil) }),
 		)
 	}))
 	return unknownDeletions
+}
+
+// markBounced finds the members of ISRs that have registered after the state of their partition was written: they died and
+// came back while there was no controller that saw it, and what they had not synced may be gone. Where another member did
+// not, they count as offline until the new controller has taken them out of the ISR, as one that saw them die would have.
+//
+// The interleaving that needs it: the leader is the controller, and loses its power; it is back before its session expires,
+// replaces its own registration, and is elected controller again. To the controller every leader is alive then, and a
+// leader with a shorter log in the same epoch makes its followers cut what was acknowledged.
+// Differs from Kafka: there a broker cannot register until its old session has expired.
+func (s *State) markBounced(written map[metadata.TopicPartition]int64) map[*partition][]metadata.BrokerID {
+	marked := map[*partition][]metadata.BrokerID{}
+	for _, p := range s.partitions(func(p *partition) bool { return p.known }) {
+		zxid, ok := written[p.TopicPartition]
+		live := only(p.li.ISR, func(id metadata.BrokerID) bool { return s.brokers[id] != nil })
+		back := only(live, func(id metadata.BrokerID) bool { return s.brokers[id].Epoch > zxid })
+		if !ok || len(back) == 0 || len(back) == len(live) {
+			continue
+		}
+		marked[p] = back
+		for _, id := range back {
+			s.brokers[id].lose(p.TopicPartition)
+		}
+	}
+	return marked
+}
+
+// unmark ends what markBounced began: the replicas are told their partitions, and catch up as any that was away.
+func (s *State) unmark(marked map[*partition][]metadata.BrokerID) {
+	for p, ids := range marked {
+		if s.partition(p.TopicPartition) != p {
+			continue
+		}
+		ids = only(ids, func(id metadata.BrokerID) bool { return s.brokers[id] != nil })
+		for _, id := range ids {
+			delete(s.brokers[id].offline, p.TopicPartition)
+		}
+		s.batch.lead(p, ids, nil)
+	}
 }
 
 // addTopic takes a topic into memory, without telling anybody.

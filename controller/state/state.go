@@ -84,6 +84,14 @@ func (s *State) present(id metadata.BrokerID, tp metadata.TopicPartition) bool {
 	return b != nil && !b.lost(tp)
 }
 
+// lose notes that a replica is offline while its broker lives.
+func (b *broker) lose(tp metadata.TopicPartition) {
+	if b.offline == nil {
+		b.offline = map[metadata.TopicPartition]struct{}{}
+	}
+	b.offline[tp] = struct{}{}
+}
+
 func (b *broker) lost(tp metadata.TopicPartition) bool {
 	_, ok := b.offline[tp]
 	return ok

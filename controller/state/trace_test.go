@@ -208,6 +208,12 @@ func (w *world) load(t *testing.T, args map[string]string, words []string, input
 		w.topics[name] = ts.Partitions
 	}
 	snap.States = w.states
+	if v := args["written"]; v != "" {
+		snap.Written = map[metadata.TopicPartition]int64{}
+		for tp := range w.states {
+			snap.Written[tp] = int64(atoi(t, v))
+		}
+	}
 	if unknown := w.s.Load(snap); len(unknown) > 0 {
 		fmt.Fprintf(&w.out, "unknown %v\n", unknown)
 	}
