@@ -84,14 +84,18 @@ func (w *world) checkLeader(h *history, t *partition) {
 	if m := h.mirror(t.p.id); t.epoch == h.newest && h.match(m) < len(h.truth) {
 		w.violate("the leader of %s in epoch %d, broker %d, lacks the record that was committed at %d", h.tp, t.epoch, t.p.id, m.matched)
 	}
+	need := int(hw)
+	if t.epoch == h.newest {
+		need = len(h.truth) // a member that is proposed now may be elected next
+	}
 	for _, id := range t.core.MaximalISR() {
 		m := h.mirror(id)
 		if m.stale || m.damaged || m.removed {
 			continue
 		}
-		if int64(h.match(m)) < hw {
-			w.violate("the high watermark of %s on broker %d is %d, but %d of its maximal isr %v has only what is below %d", h.tp, t.p.id, hw, id,
-				t.core.MaximalISR(), m.matched)
+		if h.match(m) < need {
+			w.violate("the maximal isr of %s on broker %d is %v, but %d has only what is below %d; the high watermark is %d, committed is what is below %d",
+				h.tp, t.p.id, t.core.MaximalISR(), id, m.matched, hw, len(h.truth))
 			return
 		}
 	}

@@ -15,6 +15,10 @@ func (w *world) fault() {
 	}
 	w.after(nil, w.between(w.plan.faultEvery/4, 2*w.plan.faultEvery), w.fault)
 	h := w.hosts[w.rng.IntN(len(w.hosts))]
+	if w.plan.coups && w.rng.IntN(5) == 0 {
+		w.note("somebody deletes the controller node")
+		w.keeper.apply(w.keeper.root, deleteOp(znode.ControllerPath, zktree.AnyVersion))
+	}
 	switch n := w.rng.IntN(100); {
 	case n < 30:
 		w.cutLink()
@@ -30,9 +34,6 @@ func (w *world) fault() {
 		w.flush(h)
 	case n < 79:
 		w.suspect(h)
-	case n < 82:
-		w.note("somebody deletes the controller node")
-		w.keeper.apply(w.keeper.root, deleteOp(znode.ControllerPath, zktree.AnyVersion))
 	default:
 		w.admin.disturb()
 	}

@@ -14,10 +14,10 @@ func TestRun_BrokenRule_IsFound(t *testing.T) {
 		// within is how many seeds may pass without a violation.
 		within uint64
 	}{
-		{"maximal isr", rules{maximalISR: true}, 60},
-		{"epoch start", rules{epochStart: true}, 60},
-		{"controller epoch", rules{controllerEpoch: true}, 60},
-		{"truncation by epoch", rules{epochTruncation: true}, 60},
+		{"maximal isr", rules{maximalISR: true}, 40},
+		{"epoch start", rules{epochStart: true}, 40},
+		{"controller epoch", rules{controllerEpoch: true}, 40},
+		{"truncation by epoch", rules{epochTruncation: true}, 40},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -189,18 +189,20 @@ type plan struct {
 	brokers int
 	// fsync makes each append durable before it counts; power allows power cuts.
 	fsync, power bool
-	unclean      bool
-	segmentBytes int32
-	lossOneIn    int
-	faultEvery   time.Duration
-	session      time.Duration
-	lagMax       time.Duration
-	topics       int
+	// unclean elections may be allowed for some topics. coups: the controller node is deleted now and then, as operators do
+	// to have another controller.
+	unclean, coups bool
+	segmentBytes   int32
+	lossOneIn      int
+	faultEvery     time.Duration
+	session        time.Duration
+	lagMax         time.Duration
+	topics         int
 }
 
 func (p plan) String() string {
-	return fmt.Sprintf("brokers=%d fsync=%v power=%v unclean=%v segment=%d loss=1/%d faults=%v session=%v lag=%v topics=%d", p.brokers, p.fsync,
-		p.power, p.unclean, p.segmentBytes, p.lossOneIn, p.faultEvery, p.session, p.lagMax, p.topics)
+	return fmt.Sprintf("brokers=%d fsync=%v power=%v unclean=%v coups=%v segment=%d loss=1/%d faults=%v session=%v lag=%v topics=%d", p.brokers, p.fsync,
+		p.power, p.unclean, p.coups, p.segmentBytes, p.lossOneIn, p.faultEvery, p.session, p.lagMax, p.topics)
 }
 
 // drawPlan chooses. Each seed is hard on something else.
@@ -211,6 +213,7 @@ func (w *world) drawPlan() plan {
 		power:        w.o.Seed%3 != 0,
 		fsync:        w.o.Seed%3 == 1,
 		unclean:      w.rng.IntN(4) == 0,
+		coups:        w.rng.IntN(3) == 0,
 		segmentBytes: []int32{1 << 20, 1 << 20, 2000}[w.rng.IntN(3)],
 		lossOneIn:    []int{30, 100, 1000}[w.rng.IntN(3)],
 		faultEvery:   pick(80*time.Millisecond, 200*time.Millisecond, 500*time.Millisecond),
