@@ -66,7 +66,46 @@ func TestAdminDiff_RightAndWrongRequests_AnsweredAlike(t *testing.T) {
 			t.Errorf("explained, but never sent: %s", name)
 		}
 	}
+	compareBrokerConfigs(t, kafka, ours)
 	t.Logf("%d requests compared", sent)
+}
+
+// ownKeys have values of one broker, or are Jackdaw's.
+var ownKeys = regexp.MustCompile(`^(jackdaw\..*|listeners|advertised\.listeners|log\.dirs|zookeeper\.connect)$`)
+
+// compareBrokerConfigs compares what both say about each key of a broker: value, source, type, flags and synonyms.
+func compareBrokerConfigs(t *testing.T, kafka, ours *answerer) {
+	t.Helper()
+	describe := func(a *answerer) map[string]string {
+		req := kmsg.NewPtrDescribeConfigsRequest()
+		req.IncludeSynonyms = true
+		req.Resources = []kmsg.DescribeConfigsRequestResource{{ResourceType: brokerResource, ResourceName: "1"}}
+		out := map[string]string{}
+		for _, c := range ask[*kmsg.DescribeConfigsResponse](t, a.addr, req, 4).Resources[0].Configs {
+			text, err := json.Marshal(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !ownKeys.MatchString(c.Name) {
+				out[c.Name] = string(text)
+			}
+		}
+		return out
+	}
+	want, got := describe(kafka), describe(ours)
+	for name := range want {
+		if want[name] != got[name] {
+			t.Errorf("broker key %s\n   kafka %s\n jackdaw %s", name, want[name], got[name])
+		}
+	}
+	for name := range got {
+		if want[name] == "" {
+			t.Errorf("broker key %s is not Kafka's: %s", name, got[name])
+		}
+	}
+	if len(want) < 250 {
+		t.Errorf("only %d keys compared", len(want))
+	}
 }
 
 // settled bounds the wait until a change of settings is seen.
