@@ -93,9 +93,6 @@ func (w *worker) collect(ctx context.Context, j *job, segments []log.SegmentInfo
 		}
 		full := false
 		err := w.batches(ctx, s, func(b record.Batch) (bool, error) {
-			if b.Magic() < 2 {
-				return false, errOldFormat
-			}
 			if b.BaseOffset() >= j.rng.FirstUncleanable {
 				return false, nil
 			}
@@ -110,9 +107,6 @@ func (w *worker) collect(ctx context.Context, j *job, segments []log.SegmentInfo
 	}
 	return nil
 }
-
-// errOldFormat tells of a log with messages of format 0 or 1.
-var errOldFormat = errors.New("message formats 0 and 1 cannot be compacted yet")
 
 func abortedTxns(l *log.Log, from, upTo int64) ([]plan.Aborted, error) {
 	list, err := l.AbortedTxnEntries(from, upTo)
@@ -220,9 +214,6 @@ func (p *pass) segment(ctx context.Context, rw *log.Rewrite, s log.SegmentInfo) 
 		KeepAborted:       func(a plan.Aborted) error { return rw.KeepAborted(index.AbortedTxn(a)) },
 	}
 	return p.w.batches(ctx, s, func(b record.Batch) (bool, error) {
-		if b.Magic() < 2 {
-			return false, errOldFormat
-		}
 		out, res, err := f.Batch(b)
 		if err != nil {
 			return false, fmt.Errorf("batch at offset %d: %w", b.BaseOffset(), err)

@@ -110,6 +110,29 @@ func downConvertSet(dst []byte, b Batch, first int64, ws *Workspace) ([]byte, er
 	return s.appendTo(dst, ws)
 }
 
+// FilterSet appends to dst what keep leaves of an entry of format 0 or 1: the entry itself, a compressed one made anew, in the
+// same format and with the same offsets, or nothing. What keep is given is good during the call.
+// Kafka: MemoryRecords.filterTo, AbstractLegacyRecordBatch.
+func FilterSet(dst []byte, b Batch, keep func(OldRecord) bool, ws *Workspace) ([]byte, error) {
+	m := b.Message()
+	s := setBuilder{magic: m.Magic(), codec: m.Codec(), timeType: m.TimestampType(), base: -1, maxTS: NoTimestamp}
+	all := true
+	for r, err := range Messages(b, ws) {
+		if err != nil {
+			return dst, err
+		}
+		if !keep(r) {
+			all = false
+			continue
+		}
+		s.add(r.Offset, r.Timestamp, r.Key, r.Value)
+	}
+	if all {
+		return append(dst, b...), nil
+	}
+	return s.appendTo(dst, ws)
+}
+
 // setBuilder builds a message set of an old format.
 type setBuilder struct {
 	magic      int8

@@ -19,6 +19,9 @@ type Collector struct {
 // Add takes the next batch. full tells that the map had no room for all of it: the pass ends before this batch. The keys of
 // it that got in do no harm, since records above Map.Latest are kept whatever the map says.
 func (c *Collector) Add(b record.Batch) (full bool, err error) {
+	if b.Magic() < 2 {
+		return c.addOld(b)
+	}
 	if b.IsControl() {
 		c.Txns.Marker(b)
 	} else if !c.Txns.Data(b) {
@@ -34,6 +37,22 @@ func (c *Collector) Add(b record.Batch) (full bool, err error) {
 	}
 	if b.LastOffset() >= c.Start {
 		c.Map.Covered(b.LastOffset())
+	}
+	return false, nil
+}
+
+// addOld is Add for an entry of an old format. The offset of a compressed one is that of its last message.
+func (c *Collector) addOld(b record.Batch) (full bool, err error) {
+	for r, err := range record.Messages(b, c.Workspace) {
+		if err != nil {
+			return false, err
+		}
+		if r.Key != nil && r.Offset >= c.Start && !c.Map.Put(r.Key, r.Offset) {
+			return true, nil
+		}
+	}
+	if b.BaseOffset() >= c.Start {
+		c.Map.Covered(b.BaseOffset())
 	}
 	return false, nil
 }

@@ -39,6 +39,9 @@ type Result struct {
 
 // Batch returns what stays of a batch: nil for nothing, b itself, or a new one, which is good until the next call.
 func (f *Filter) Batch(b record.Batch) (out record.Batch, res Result, err error) {
+	if b.Magic() < 2 {
+		return f.old(b)
+	}
 	discard, err := f.discard(b)
 	if err != nil {
 		return nil, res, err
@@ -73,6 +76,30 @@ func (f *Filter) Batch(b record.Batch) (out record.Batch, res Result, err error)
 	}
 	out, err = f.rebuild(b, body, scan, b.BaseTimestamp(), has)
 	return out, res, err
+}
+
+// old is Batch for an entry of an old format.
+//
+// Differs from Kafka: tombstones of old formats stay. They have no place for a delete horizon, Kafka goes by the times of
+// files; and there will be no new ones, since nothing is stored in these formats any more.
+func (f *Filter) old(b record.Batch) (out record.Batch, res Result, err error) {
+	f.out, err = record.FilterSet(f.out[:0], b, func(r record.OldRecord) bool {
+		res.Read++
+		switch {
+		case r.Offset > f.Map.Latest():
+		case r.Key == nil:
+			res.Keyless++
+			return false
+		case r.Offset < f.Map.Get(r.Key):
+			return false
+		}
+		res.Kept++
+		return true
+	}, f.Workspace)
+	if err != nil || len(f.out) == 0 {
+		return nil, res, err
+	}
+	return record.Batch(f.out), res, nil
 }
 
 // discard follows the transactions.
