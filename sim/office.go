@@ -117,8 +117,11 @@ func isWrite(want, now metadata.LeaderAndISR) bool {
 func (c *controller) write(o *office, w state.Write) written {
 	switch w.Kind {
 	case state.CreateState:
-		c.try(o, createOp(znode.PartitionsPath(w.Partition.Topic), nil, zktree.Persistent))
-		c.try(o, createOp(znode.PartitionPath(w.Partition), nil, zktree.Persistent))
+		for _, parent := range []string{znode.PartitionsPath(w.Partition.Topic), znode.PartitionPath(w.Partition)} {
+			if c.try(o, createOp(parent, nil, zktree.Persistent)) == zktree.RuntimeInconsistency {
+				return written{moved: true}
+			}
+		}
 		return outcome(c.try(o, createOp(znode.StatePath(w.Partition), znode.EncodePartitionState(w.State), zktree.Persistent)), 0)
 	case state.SetState:
 		return outcome(c.try(o, setOp(znode.StatePath(w.Partition), znode.EncodePartitionState(w.State), w.State.PartitionEpoch)), w.State.PartitionEpoch+1)

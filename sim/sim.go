@@ -99,6 +99,7 @@ var epoch = time.UnixMilli(1_700_000_000_000)
 func Run(ctx context.Context, o Options) (Result, error) {
 	asserted := assert.Failures()
 	w := newWorld(ctx, o)
+	defer w.namePanic()
 	w.start()
 	for w.steps < o.Steps && w.broken == nil && w.next() {
 		w.check()
@@ -118,6 +119,13 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return r, w.broken
 	}
 	return r, nil
+}
+
+// namePanic tells in which run the code under test has panicked, as its assertions do in builds for that.
+func (w *world) namePanic() {
+	if p := recover(); p != nil {
+		panic(fmt.Sprintf("seed %d, step %d: %v", w.o.Seed, w.steps, p))
+	}
 }
 
 func newWorld(ctx context.Context, o Options) *world {

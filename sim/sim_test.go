@@ -48,7 +48,7 @@ func TestRun_KeptSeeds_KeepInvariants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		line, _, _ := strings.Cut(lines.Text(), "#")
 		if strings.TrimSpace(line) == "" {

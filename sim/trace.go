@@ -6,8 +6,6 @@ import (
 	"hash/fnv"
 	"io"
 	"time"
-
-	"jackdaw/metadata"
 )
 
 // traceLength is how many of the last lines a violation carries.
@@ -80,6 +78,3 @@ func (w *world) violate(format string, args ...any) {
 		w.broken = &Violation{Seed: w.o.Seed, Steps: w.o.Steps, Step: w.steps, At: w.now, What: fmt.Sprintf(format, args...), Trace: w.trace.last()}
 	}
 }
-
-// brokers writes a list of ids.
-func brokers(ids []metadata.BrokerID) string { return fmt.Sprint(ids) }
