@@ -17,7 +17,7 @@ SEED  ?= 1
 SEEDS ?= 1
 STEPS ?= 5000
 
-# make bench: 5 rounds of 3 seconds take about 15 minutes.
+# make bench: all parts in 5 rounds of 3 seconds take about 20 minutes.
 BENCH_ROUNDS  ?= 5
 BENCH_SECONDS ?= 3
 BENCH_PARTS   ?= start,one,tools,three,scale

@@ -70,9 +70,22 @@ func TestUpdate_Document_KeepsWhatIsAround(t *testing.T) {
 	}
 }
 
-func TestSVG_Picture_IsXML(t *testing.T) {
-	d := xml.NewDecoder(strings.NewReader(sample().SVG()))
-	for {
+func TestPictures_Each_IsXML(t *testing.T) {
+	r := sample()
+	for _, n := range []string{"100", "2000"} {
+		r.Rows = append(r.Rows, report.Row{Load: n + " partitions", Metric: "memory", Unit: "MiB", Apache: []float64{300}, Jackdaw: []float64{20}})
+	}
+	if !strings.Contains(r.Growth(), "polyline") {
+		t.Error("the growth has no lines")
+	}
+	for _, picture := range []string{r.SVG(), r.Growth(), report.Report{}.SVG(), report.Report{}.Growth()} {
+		wellFormed(t, picture)
+	}
+}
+
+func wellFormed(t *testing.T, text string) {
+	t.Helper()
+	for d := xml.NewDecoder(strings.NewReader(text)); ; {
 		if _, err := d.Token(); errors.Is(err, io.EOF) {
 			return
 		} else if err != nil {

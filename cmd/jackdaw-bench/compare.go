@@ -69,7 +69,7 @@ func newCompare() *cobra.Command {
 	f.StringSliceVar(&c.parts, "parts", names, "what to measure")
 	f.StringVar(&c.binary, "binary", "bin/jackdaw", "Jackdaw's binary")
 	f.StringVar(&c.heap, "heap", "-Xmx512m", "heap of an Apache broker")
-	f.StringVar(&c.doc, "doc", "", "document to put the figures into; a picture goes beside it")
+	f.StringVar(&c.doc, "doc", "", "document to put the figures into; pictures go beside it")
 	f.StringVar(&c.out, "out", "", "file for the figures as JSON; those of parts that are left out stay")
 	return cmd
 }
@@ -139,11 +139,12 @@ func (c *comparison) finish() error {
 	if c.doc == "" {
 		return nil
 	}
-	picture := strings.TrimSuffix(c.doc, filepath.Ext(c.doc)) + ".svg"
-	if err := os.WriteFile(picture, []byte(c.report.SVG()), 0o644); err != nil {
-		return err
-	}
-	return c.report.Update(c.doc)
+	stem := strings.TrimSuffix(c.doc, filepath.Ext(c.doc))
+	return errors.Join(
+		os.WriteFile(stem+".svg", []byte(c.report.SVG()), 0o644),
+		os.WriteFile(stem+"-growth.svg", []byte(c.report.Growth()), 0o644),
+		c.report.Update(c.doc),
+	)
 }
 
 // merge keeps the sections of an earlier run that this one has not measured.
