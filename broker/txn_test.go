@@ -252,3 +252,32 @@ func TestTransactions_Described_ShowStateAndProducers(t *testing.T) {
 		t.Errorf("producers %+v", got)
 	}
 }
+
+func TestOffsetCommit_Version0_KeepsOffsetsInZooKeeper(t *testing.T) {
+	r := start(t, t.TempDir(), txnSettings...)
+	createTopic(t, r, "a", 1)
+	p := r.raw(t, "x")
+	fetch := func(group, topic string) (int64, error) {
+		req := kmsg.NewPtrOffsetFetchRequest()
+		req.Group, req.Topics = group, []kmsg.OffsetFetchRequestTopic{{Topic: topic, Partitions: []int32{0}}}
+		o := p.request(0, req).(*kmsg.OffsetFetchResponse).Topics[0].Partitions[0]
+		return o.Offset, kerr.ErrorForCode(o.ErrorCode)
+	}
+	commit := func(group, topic string, offset int64) error {
+		req := kmsg.NewPtrOffsetCommitRequest()
+		req.Group = group
+		req.Topics = []kmsg.OffsetCommitRequestTopic{{Topic: topic, Partitions: []kmsg.OffsetCommitRequestTopicPartition{{Offset: offset}}}}
+		return kerr.ErrorForCode(p.request(0, req).(*kmsg.OffsetCommitResponse).Topics[0].Partitions[0].ErrorCode)
+	}
+	if offset, err := fetch("g", "a"); offset != -1 || !errors.Is(err, kerr.UnknownTopicOrPartition) {
+		t.Errorf("nothing committed: %d, %v", offset, err)
+	}
+	for _, want := range []int64{5, 42} {
+		p.check("commit", commit("g", "a", want), nil)
+		if offset, err := fetch("g", "a"); offset != want || err != nil {
+			t.Errorf("got %d, %v, want %d", offset, err, want)
+		}
+	}
+	p.check("unknown topic", commit("g", "no", 1), kerr.UnknownTopicOrPartition)
+	p.check("a group that is no name of a znode", commit("../brokers", "a", 1), kerr.InvalidGroupID)
+}
