@@ -28,6 +28,9 @@ type logDir struct {
 	// loaded tells that all logs were loaded, so that a clean shutdown may be marked.
 	loaded atomic.Bool
 	lock   io.Closer
+	// ghosts are partitions whose log is gone while it may still be in the checkpoints. Guarded by Manager.creating, and
+	// filled by the loading of this directory before that.
+	ghosts map[metadata.TopicPartition]struct{}
 	// saveRecoveryPoints writes the checkpoint of the recovery points of all logs in this directory.
 	saveRecoveryPoints func() error
 }

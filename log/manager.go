@@ -46,7 +46,7 @@ func NewManager(o Options) *Manager {
 	m := &Manager{opts: o, lg: o.Logger.With("component", "log-manager"), failures: make(chan dirFailure, len(o.Dirs))}
 	m.mu.logs = map[metadata.TopicPartition]*Log{}
 	for _, path := range o.Dirs {
-		d := &logDir{path: path, fsys: o.FS, report: m.dirFailed}
+		d := &logDir{path: path, fsys: o.FS, report: m.dirFailed, ghosts: map[metadata.TopicPartition]struct{}{}}
 		d.saveRecoveryPoints = func() error { return m.writeRecoveryPoints(d) }
 		m.dirs = append(m.dirs, d)
 	}
@@ -148,6 +148,9 @@ func (m *Manager) create(tp metadata.TopicPartition) (*Log, error) {
 // createIn makes a log in a directory.
 func (m *Manager) createIn(d *logDir, tp metadata.TopicPartition) (*Log, error) {
 	path := d.partitionPath(tp)
+	if err := m.layGhosts(d, tp); err != nil {
+		return nil, err
+	}
 	if err := m.opts.FS.MkdirAll(path); err != nil {
 		return nil, err
 	}
@@ -160,6 +163,20 @@ func (m *Manager) createIn(d *logDir, tp metadata.TopicPartition) (*Log, error) 
 	}
 	m.lg.Info("created log", "topic", tp.Topic, "partition", tp.Partition, "dir", d.path)
 	return l, m.register(l)
+}
+
+// layGhosts takes a former log of the partition out of the checkpoints. After a crash, its recovery point would let the new
+// log be trusted where it was never synced, and its start offset would make it begin, empty, above all that it has.
+// Kafka: LogManager.asyncDelete, which does it at the deletion.
+func (m *Manager) layGhosts(d *logDir, tp metadata.TopicPartition) error {
+	if _, ok := d.ghosts[tp]; !ok {
+		return nil
+	}
+	if err := errors.Join(m.writeRecoveryPoints(d), m.writeStarts(d)); err != nil {
+		return err
+	}
+	clear(d.ghosts)
+	return nil
 }
 
 // errClosed tells that the Manager was closed.
@@ -203,6 +220,7 @@ func (m *Manager) Delete(tp metadata.TopicPartition) error {
 	m.mu.Lock()
 	delete(m.mu.logs, tp)
 	m.mu.Unlock()
+	l.dir.ghosts[tp] = struct{}{}
 	return l.delete()
 }
 

@@ -128,11 +128,24 @@ func (ld *dirLoad) prepare() (jobs []metadata.TopicPartition, err error) {
 			jobs = append(jobs, tp)
 		}
 	}
+	ld.noteGhosts(jobs)
 	ld.total = len(jobs)
 	if !ld.clean && len(jobs) > 0 {
 		ld.m.lg.Info("no clean shutdown, recovering logs", "dir", ld.d.path, "logs", len(jobs))
 	}
 	return jobs, nil
+}
+
+// noteGhosts remembers which logs of the checkpoints are not there.
+func (ld *dirLoad) noteGhosts(jobs []metadata.TopicPartition) {
+	for _, offsets := range []checkpoint.Offsets{ld.recovery, ld.start} {
+		for tp := range offsets {
+			ld.d.ghosts[tp] = struct{}{}
+		}
+	}
+	for _, tp := range jobs {
+		delete(ld.d.ghosts, tp)
+	}
 }
 
 // job decides about one name in the log directory.
