@@ -64,10 +64,10 @@ func (l *line) request(ctx context.Context, req kmsg.Request) (kmsg.Response, er
 func (l *line) idle(ctx context.Context) error {
 	for {
 		if err := l.connect(ctx); err != nil {
-			if ctx.Err() != nil {
-				return nil
+			if ctx.Err() == nil {
+				return err
 			}
-			return err
+			return nil
 		}
 		err := l.conn.Idle(ctx)
 		if err == nil {
