@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,6 +20,9 @@ import (
 
 // readyTimeout is how long the start waits for the controller's first UpdateMetadata before it goes on without.
 const readyTimeout = 30 * time.Second
+
+// topicsTimeout bounds the wait for the topics among it: some may be stuck at the controller.
+const topicsTimeout = 5 * time.Second
 
 // start opens everything in order. What was opened stays in b for stop to close, also after an error.
 func (b *Broker) start(ctx context.Context, parts *run.Group) error {
@@ -230,13 +234,43 @@ func (b *Broker) register(ctx context.Context, session *zkstore.Session) error {
 	return b.topics.Follow(ctx, session, b.parts)
 }
 
-// awaitMetadata returns when the controller has told this broker about itself: from then on clients can use it.
+// awaitMetadata returns when the controller has told this broker about itself and about the topics that there are: from
+// then on clients can use it. The first UpdateMetadata of a controller names live brokers only.
 func (b *Broker) awaitMetadata(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, errNoController)
 	defer cancel()
 	err := b.cache.Wait(ctx, func(m *metadata.Image) bool { return m.IsAlive(b.id) })
+	if err == nil {
+		err = b.awaitTopics(ctx)
+	}
 	if err != nil && errors.Is(context.Cause(ctx), errNoController) {
-		b.log.Warn("no controller has sent metadata yet, starting without", "waited", readyTimeout)
+		b.log.Warn("the controller has not sent all metadata yet, starting without", "waited", readyTimeout)
+		return nil
+	}
+	return err
+}
+
+// awaitTopics waits for the topics that ZooKeeper has now. One that cannot be read, or is being deleted, is not waited for.
+func (b *Broker) awaitTopics(ctx context.Context) error {
+	session, err := b.zk.WaitSession(ctx)
+	if err != nil {
+		return err
+	}
+	names, err := session.Topics(ctx)
+	if err != nil {
+		return fmt.Errorf("topics in zookeeper: %w", err)
+	}
+	deleted, err := session.TopicDeletions(ctx)
+	if err != nil {
+		return fmt.Errorf("topic deletions in zookeeper: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, topicsTimeout)
+	defer cancel()
+	err = b.cache.Wait(ctx, func(m *metadata.Image) bool {
+		return !slices.ContainsFunc(names, func(t string) bool { return !knownTopic(m, t) && !slices.Contains(deleted, t) })
+	})
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		b.log.Info("not all topics are in the metadata yet", "topics", len(names), "known", b.cache.Image().NumTopics())
 		return nil
 	}
 	return err
