@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,12 +19,15 @@ import (
 
 // fakeStates is one state znode of each partition, by version.
 type fakeStates struct {
+	mu        sync.Mutex
 	versions  map[metadata.TopicPartition]int32
 	fail      error
 	announced [][]metadata.TopicPartition
 }
 
 func (f *fakeStates) WriteState(_ context.Context, tp metadata.TopicPartition, s metadata.LeaderAndISR) (int32, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	v, ok := f.versions[tp]
 	switch {
 	case f.fail != nil:
@@ -38,12 +42,27 @@ func (f *fakeStates) WriteState(_ context.Context, tp metadata.TopicPartition, s
 }
 
 func (f *fakeStates) Announce(_ context.Context, tps []metadata.TopicPartition) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.fail != nil {
 		return f.fail
 	}
 	slices.SortFunc(tps, metadata.TopicPartition.Compare)
 	f.announced = append(f.announced, tps)
 	return nil
+}
+
+// told returns the announcements so far.
+func (f *fakeStates) told() [][]metadata.TopicPartition {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.announced)
+}
+
+func (f *fakeStates) setFail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fail = err
 }
 
 // writeISR runs f beside an isrWriter in virtual time.
@@ -86,16 +105,16 @@ func TestISRWriter_WritesAndTellsTheControllerAfterAQuietTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(4 * time.Second)
-		if len(store.announced) > 0 {
+		if len(store.told()) > 0 {
 			t.Error("the controller was told before the changes were over")
 		}
 		time.Sleep(5 * time.Second)
-		if len(store.announced) != 1 || len(store.announced[0]) != 2 {
-			t.Errorf("announced %v, want both partitions at once", store.announced)
+		if len(store.told()) != 1 || len(store.told()[0]) != 2 {
+			t.Errorf("announced %v, want both partitions at once", store.told())
 		}
 		time.Sleep(time.Minute)
-		if len(store.announced) != 1 {
-			t.Errorf("announced %v, want nothing twice", store.announced)
+		if len(store.told()) != 1 {
+			t.Errorf("announced %v, want nothing twice", store.told())
 		}
 	})
 }
@@ -108,8 +127,8 @@ func TestISRWriter_ChangesWithoutEnd_ToldAfterAMinute(t *testing.T) {
 			}
 			time.Sleep(2 * time.Second)
 		}
-		if len(store.announced) != 1 {
-			t.Errorf("announced %d times in 70 s, want once", len(store.announced))
+		if len(store.told()) != 1 {
+			t.Errorf("announced %d times in 70 s, want once", len(store.told()))
 		}
 	})
 }
@@ -120,8 +139,8 @@ func TestISRWriter_OtherVersion_RefusedAndControllerTold(t *testing.T) {
 			t.Errorf("got %v, want INVALID_UPDATE_VERSION", err)
 		}
 		time.Sleep(10 * time.Second)
-		if len(store.announced) != 1 {
-			t.Errorf("announced %v", store.announced)
+		if len(store.told()) != 1 {
+			t.Errorf("announced %v", store.told())
 		}
 		if _, err := propose(9, 0); !errors.Is(err, kerr.UnknownTopicOrPartition) {
 			t.Errorf("got %v, want UNKNOWN_TOPIC_OR_PARTITION", err)
@@ -134,16 +153,16 @@ func TestISRWriter_SessionLost_NothingIsKnownAndAnnouncedLater(t *testing.T) {
 		if _, err := propose(0, 7); err != nil {
 			t.Fatal(err)
 		}
-		store.fail = zkstore.ErrSessionExpired
+		store.setFail(zkstore.ErrSessionExpired)
 		var ke *kerr.Error
 		if _, err := propose(0, 8); err == nil || errors.As(err, &ke) {
 			t.Errorf("got %v, want an error that tells nothing of the outcome", err)
 		}
 		time.Sleep(20 * time.Second)
-		store.fail = nil
+		store.setFail(nil)
 		time.Sleep(3 * time.Second)
-		if len(store.announced) != 1 {
-			t.Errorf("announced %v, want the first change", store.announced)
+		if len(store.told()) != 1 {
+			t.Errorf("announced %v, want the first change", store.told())
 		}
 	})
 }
