@@ -98,7 +98,8 @@ func refuseProduce(req *kmsg.ProduceRequest) error {
 }
 
 func (c *produceCall) partition(image *metadata.Image, version int16, topic string, p *kmsg.ProduceRequestTopicPartition,
-	out *kmsg.ProduceResponseTopicPartition, err error) {
+	out *kmsg.ProduceResponseTopicPartition, err error,
+) {
 	out.Partition = p.Partition
 	out.BaseOffset, out.LogAppendTime, out.LogStartOffset = -1, -1, -1
 	out.CurrentLeader.LeaderID, out.CurrentLeader.LeaderEpoch = -1, -1

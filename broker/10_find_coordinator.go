@@ -77,7 +77,7 @@ func (b *Broker) coordinatorOf(ctx context.Context, keyType int8, key string) (m
 	}
 	image := b.cache.Image()
 	if !knownTopic(image, topic) {
-		if err := b.autoCreateTopic(ctx, topic); err != nil && !isRetriable(err) {
+		if err := b.autoCreateTopic(ctx, topic); !isRetriable(err) {
 			b.log.Warn("internal topic not created", "topic", topic, "err", err)
 		}
 		return metadata.Broker{}, fmt.Errorf("topic %s is being created: %w", topic, kerr.CoordinatorNotAvailable)

@@ -28,7 +28,8 @@ func (b *Broker) handleOffsetForLeaderEpoch(r *network.Request) {
 }
 
 func (b *Broker) offsetForLeaderEpoch(image *metadata.Image, version int16, topic string,
-	p *kmsg.OffsetForLeaderEpochRequestTopicPartition) kmsg.OffsetForLeaderEpochResponseTopicPartition {
+	p *kmsg.OffsetForLeaderEpochRequestTopicPartition,
+) kmsg.OffsetForLeaderEpochResponseTopicPartition {
 	out := kmsg.NewOffsetForLeaderEpochResponseTopicPartition()
 	out.Partition, out.LeaderEpoch, out.EndOffset = p.Partition, -1, -1
 	q := replication.EpochQuery{

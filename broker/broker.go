@@ -138,7 +138,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = nil // stopped while it was starting
 	}
-	return errors.Join(err, b.stop(parts))
+	return errors.Join(err, b.stop(parts)) //nolint:contextcheck // ctx has ended; each step of the stop has a bound of its own
 }
 
 // Ready is closed when clients can use the broker.
@@ -158,7 +158,7 @@ func (b *Broker) serve(ctx context.Context, parts *run.Group) error {
 		b.log.Info("shutting down", "reason", context.Cause(ctx))
 		return nil
 	case <-parts.Context().Done():
-		return context.Cause(parts.Context())
+		return context.Cause(parts.Context()) //nolint:contextcheck // why the parts have ended
 	}
 }
 

@@ -27,7 +27,8 @@ type coordinatorLog struct {
 
 // Append implements coordinator.PartitionLog.
 func (c *coordinatorLog) Append(tp metadata.TopicPartition, epoch metadata.LeaderEpoch, batch []byte, timeout time.Duration,
-	done func(error)) (int64, error) {
+	done func(error),
+) (int64, error) {
 	info, err := c.replicas.AppendBatch(replication.BatchAppend{
 		TP: tp, Epoch: epoch, Origin: log.Coordinator, Records: batch, Timeout: timeout, VerifiedOnly: c.verifiedOnly(),
 	}, done)

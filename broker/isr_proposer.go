@@ -58,7 +58,8 @@ type isrProposal struct {
 }
 
 func newISRProposer(id metadata.BrokerID, brokerEpoch func() int64, ibp state.IBP,
-	request func(context.Context, kmsg.Request) (kmsg.Response, error), lg *slog.Logger) *isrProposer {
+	request func(context.Context, kmsg.Request) (kmsg.Response, error), lg *slog.Logger,
+) *isrProposer {
 	p := &isrProposer{id: id, brokerEpoch: brokerEpoch, version: alterPartitionVersion(ibp), request: request, log: lg, wake: make(chan struct{}, 1)}
 	p.mu.pending = map[metadata.TopicPartition]isrProposal{}
 	return p

@@ -47,7 +47,7 @@ func (b *Broker) start(ctx context.Context, parts *run.Group) error {
 		return err
 	}
 	b.openCores()
-	b.runParts(parts)
+	b.runParts(parts) //nolint:contextcheck // the parts outlive ctx: a controlled shutdown needs them
 	b.followConfig(ctx)
 	if err := b.registerFirst(ctx); err != nil {
 		return err
@@ -59,7 +59,8 @@ func (b *Broker) start(ctx context.Context, parts *run.Group) error {
 func (b *Broker) startZooKeeper(ctx context.Context, parts *run.Group) error {
 	servers := b.cfg.ZooKeeper.Servers
 	if b.cfg.ZooKeeper.Embedded {
-		s, err := zkserver.Open(zkserver.Options{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(b.cfg.ZooKeeper.EmbeddedPort)), Dir: b.cfg.ZooKeeper.EmbeddedDir, Logger: b.log})
+		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(b.cfg.ZooKeeper.EmbeddedPort))
+		s, err := zkserver.Open(zkserver.Options{Addr: addr, Dir: b.cfg.ZooKeeper.EmbeddedDir, Logger: b.log}) //nolint:contextcheck // it runs as long as parts
 		if err != nil {
 			return fmt.Errorf("zookeeper.connect=embedded: %w", err)
 		}

@@ -72,8 +72,10 @@ func TestTxnVerifier_QuestionsMeanwhile_AreAskedTogether(t *testing.T) {
 	go func() { answer <- v.Verify(t.Context(), "w", 9, 0, tps("a", 0)) }()
 	<-asked
 	for _, x := range []*verification{
-		{id: "x", producer: 1, epoch: 0, tps: tps("a", 0, 1)}, {id: "x", producer: 1, epoch: 0, tps: tps("a", 1, 2)},
-		{id: "y", producer: 2, epoch: 5, tps: tps("b", 0)}, {id: "x", producer: 1, epoch: 1, tps: tps("a", 0)},
+		{id: "x", producer: 1, epoch: 0, tps: tps("a", 0, 1)},
+		{id: "x", producer: 1, epoch: 0, tps: tps("a", 1, 2)},
+		{id: "y", producer: 2, epoch: 5, tps: tps("b", 0)},
+		{id: "x", producer: 1, epoch: 1, tps: tps("a", 0)},
 	} {
 		x.done = make(chan []error, 1)
 		v.enqueue(3, x)

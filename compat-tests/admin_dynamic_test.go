@@ -170,7 +170,7 @@ func franzLoad(t *testing.T, c *cluster.Cluster, topic, id string) error {
 func kcatLoad(t *testing.T, c *cluster.Cluster, topic, id string) error {
 	path, err := exec.LookPath("kcat")
 	if err != nil {
-		return nil // the other clients show it, too
+		return err
 	}
 	cmd := exec.CommandContext(t.Context(), path, "-P", "-b", c.BootstrapString(), "-t", topic, "-p", "0", "-X", "client.id="+id,
 		"-X", "batch.size=65536", "-X", "queue.buffering.max.messages=1000000")

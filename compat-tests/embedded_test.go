@@ -49,8 +49,10 @@ func TestEmbedded_ZooKeeperShell_Works(t *testing.T) {
 	z := startEmbedded(t)
 	out := shell(t, z, "create /a one", "create /a/b two", "create -e /a/e ephemeral", "create -s /a/s- three", "set /a/b four",
 		"get -s /a/b", "ls /a", "delete /a/b", "ls /a", "get /missing", "deleteall /a", "create /kept data", "stat /kept")
-	for _, want := range []string{"Created /a", "Created /a/b", "Created /a/e", "Created /a/s-0000000002", "four", "dataVersion = 1",
-		"[b, e, s-0000000002]", "[e, s-0000000002]", "Node does not exist: /missing", "Created /kept", "dataLength = 4"} {
+	for _, want := range []string{
+		"Created /a", "Created /a/b", "Created /a/e", "Created /a/s-0000000002", "four", "dataVersion = 1",
+		"[b, e, s-0000000002]", "[e, s-0000000002]", "Node does not exist: /missing", "Created /kept", "dataLength = 4",
+	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in what the shell printed:\n%s", want, out)
 			break
@@ -74,8 +76,10 @@ func TestEmbedded_ZooKeeperShell_Works(t *testing.T) {
 // TestEmbedded_ApacheBroker_LivesOnIt: an Apache Kafka broker, alone, with `jackdaw zookeeper` as its ZooKeeper.
 func TestEmbedded_ApacheBroker_LivesOnIt(t *testing.T) {
 	jackdawOnly(t, "has no embedded ZooKeeper")
-	c := cluster.Start(t, cluster.Options{Brokers: 1, ZooKeeper: cluster.Embedded, Kinds: map[int]cluster.Kind{1: cluster.Apache},
-		Config: map[string]string{"zookeeper.session.timeout.ms": "8000"}})
+	c := cluster.Start(t, cluster.Options{
+		Brokers: 1, ZooKeeper: cluster.Embedded, Kinds: map[int]cluster.Kind{1: cluster.Apache},
+		Config: map[string]string{"zookeeper.session.timeout.ms": "8000"},
+	})
 	createTopic(t, c, "t", 2, 1, "retention.ms", "100000")
 	b := c.Brokers[0]
 	mustProduce(t, b.Addr(), "t", 0, -1, wire.Values("one"))

@@ -116,8 +116,13 @@ func checkDiverging(t *testing.T, addr, topic string, current int32, epochs []in
 		last       int
 		epoch, end int64 // diverging; -1: none
 	}{
-		{3, epochs[0], -1, -1}, {2, epochs[0], -1, -1}, {6, epochs[1], -1, -1}, {9, epochs[2], -1, -1}, {4, epochs[1], -1, -1},
-		{4, epochs[0], int64(epochs[0]), 3}, {8, epochs[1], int64(epochs[1]), 6},
+		{3, epochs[0], -1, -1},
+		{2, epochs[0], -1, -1},
+		{6, epochs[1], -1, -1},
+		{9, epochs[2], -1, -1},
+		{4, epochs[1], -1, -1},
+		{4, epochs[0], int64(epochs[0]), 3},
+		{8, epochs[1], int64(epochs[1]), 6},
 	} {
 		req := wire.NewFetch(wire.Position{Topic: topic, Offset: row.offset})
 		req.MaxWaitMillis = 100

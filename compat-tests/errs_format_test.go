@@ -19,8 +19,10 @@ import (
 )
 
 // fieldsShown are the fields of an answer that the table shows beside the error codes and messages.
-var fieldsShown = []string{"Group", "BaseOffset", "RelativeOffset", "HighWatermark", "LogStartOffset", "Offset", "LeaderEpoch", "State",
-	"MemberID", "LogAppendTime", "Timestamp"}
+var fieldsShown = []string{
+	"Group", "BaseOffset", "RelativeOffset", "HighWatermark", "LogStartOffset", "Offset", "LeaderEpoch", "State",
+	"MemberID", "LogAppendTime", "Timestamp",
+}
 
 // show appends "path=value" for every field of a response that the table shows, in the order of the response.
 func show(v reflect.Value, path string, out []string) []string {

@@ -18,25 +18,32 @@ import (
 var explained = map[string]struct{ answer, why string }{
 	"Produce v9: codec 7 (unknown)": {
 		`Topics[0].Partitions[0].ErrorCode=76 UNSUPPORTED_COMPRESSION_TYPE; Topics[0].Partitions[0].BaseOffset=-1; Topics[0].Partitions[0].LogStartOffset=0`,
-		"Kafka answers -1 UNKNOWN_SERVER_ERROR"},
+		"Kafka answers -1 UNKNOWN_SERVER_ERROR",
+	},
 	"Produce v9: codec gzip, rubbish inside": {
 		`Topics[0].Partitions[0].ErrorCode=87 INVALID_RECORD; Topics[0].Partitions[0].BaseOffset=-1; Topics[0].Partitions[0].LogStartOffset=0`,
-		"Kafka answers -1 UNKNOWN_SERVER_ERROR"},
+		"Kafka answers -1 UNKNOWN_SERVER_ERROR",
+	},
 	"Produce v9: offset delta 3 in the only record": {
 		`Topics[0].Partitions[0].ErrorCode=87 INVALID_RECORD; Topics[0].Partitions[0].BaseOffset=-1; Topics[0].Partitions[0].LogStartOffset=0`,
-		"Kafka stores the batch and leaves a hole of offsets"},
+		"Kafka stores the batch and leaves a hole of offsets",
+	},
 	"Fetch v12: offset beyond the end": {
 		`ErrorCode=0 NONE; Topics[0].Partitions[0].ErrorCode=1 OFFSET_OUT_OF_RANGE; Topics[0].Partitions[0].HighWatermark=N; Topics[0].Partitions[0].LogStartOffset=0`,
-		"Kafka does not say where the log begins and ends"},
+		"Kafka does not say where the log begins and ends",
+	},
 	"Fetch v12: offset -1": {
 		`ErrorCode=0 NONE; Topics[0].Partitions[0].ErrorCode=1 OFFSET_OUT_OF_RANGE; Topics[0].Partitions[0].HighWatermark=N; Topics[0].Partitions[0].LogStartOffset=0`,
-		"Kafka does not say where the log begins and ends"},
+		"Kafka does not say where the log begins and ends",
+	},
 	"DeleteGroups v2: group with members, unknown group, empty id": {
 		`Groups[0].Group=g2; Groups[0].ErrorCode=68 NON_EMPTY_GROUP; Groups[1].Group=g-none; Groups[1].ErrorCode=69 GROUP_ID_NOT_FOUND; Groups[2].Group=; Groups[2].ErrorCode=0 NONE`,
-		"Kafka answers in the order of a hash table, Jackdaw in the order of the request"},
+		"Kafka answers in the order of a hash table, Jackdaw in the order of the request",
+	},
 	"Produce v9: LogAppendTime bit set by a client": {
 		`Topics[0].Partitions[0].ErrorCode=32 INVALID_TIMESTAMP; Topics[0].Partitions[0].BaseOffset=-1; Topics[0].Partitions[0].LogStartOffset=0`,
-		"Kafka stores the batch with a time type that its topic does not have"},
+		"Kafka stores the batch with a time type that its topic does not have",
+	},
 }
 
 // catalog sends the cases in order and collects the answers.

@@ -60,13 +60,15 @@ func TestListeners_AnswersFitTheListener(t *testing.T) {
 
 	for i, p := range ports {
 		checkListener(t, fmt.Sprintf("INTERNAL of %d", i+1), p.internal.Addr(), map[int32]string{
-			1: ports[0].internal.Addr(), 2: ports[1].internal.Addr(), 3: ports[2].internal.Addr()})
+			1: ports[0].internal.Addr(), 2: ports[1].internal.Addr(), 3: ports[2].internal.Addr(),
+		})
 		if i == 2 {
 			continue
 		}
 		name := fmt.Sprintf("EXTERNAL of %d", i+1)
 		checkListener(t, name, p.external.Addr(), map[int32]string{
-			1: fmt.Sprintf("localhost:%d", ports[0].external.Number), 2: fmt.Sprintf("localhost:%d", ports[1].external.Number)})
+			1: fmt.Sprintf("localhost:%d", ports[0].external.Number), 2: fmt.Sprintf("localhost:%d", ports[1].external.Number),
+		})
 		for version, want := range map[int16]int16{5: 5, 6: 72, 12: 72} {
 			m := ask[*kmsg.MetadataResponse](t, p.external.Addr(), wire.NewMetadata("on-three"), version)
 			if code := m.Topics[0].Partitions[0].ErrorCode; code != want {

@@ -59,8 +59,10 @@ func coordinator(t *testing.T, c *cluster.Cluster, group string) *cluster.Broker
 // newMember opens a connection to the group's coordinator; the member joins by join.
 func newMember(t *testing.T, c *cluster.Cluster, group string) *member {
 	t.Helper()
-	return &member{conn: dial(t, coordinator(t, c, group).Addr()), group: group, protocols: []string{"range"},
-		metadata: subscription("t"), session: 10000, rebalance: 10000}
+	return &member{
+		conn: dial(t, coordinator(t, c, group).Addr()), group: group, protocols: []string{"range"},
+		metadata: subscription("t"), session: 10000, rebalance: 10000,
+	}
 }
 
 // subscription is a consumer's member metadata.

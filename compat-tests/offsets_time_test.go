@@ -100,11 +100,19 @@ func TestListOffsets_SpecialValues_ByVersion(t *testing.T) {
 		code      int16
 		offset    int64
 	}{
-		{-1, 1, 0, 2}, {-2, 1, 0, 0}, {-1, 9, 0, 2}, {-2, 9, 0, 0},
-		{-3, 6, 35, -1}, {-3, 7, 0, 0}, {-3, 9, 0, 0},
-		{-4, 7, 35, -1}, {-4, 8, 0, 0},
-		{-5, 8, 35, -1}, {-5, 9, 0, -1},
-		{-6, 9, 35, -1}, {-6, 1, 35, -1},
+		{-1, 1, 0, 2},
+		{-2, 1, 0, 0},
+		{-1, 9, 0, 2},
+		{-2, 9, 0, 0},
+		{-3, 6, 35, -1},
+		{-3, 7, 0, 0},
+		{-3, 9, 0, 0},
+		{-4, 7, 35, -1},
+		{-4, 8, 0, 0},
+		{-5, 8, 35, -1},
+		{-5, 9, 0, -1},
+		{-6, 9, 35, -1},
+		{-6, 1, 35, -1},
 	} {
 		if off, code := listOffset(t, addr, topic, row.timestamp, row.version); code != row.code || off != row.offset {
 			t.Errorf("%d at v%d: offset %d, error %d; want %d and %d", row.timestamp, row.version, off, code, row.offset, row.code)

@@ -52,6 +52,10 @@ func fill(r *rand.Rand, v reflect.Value) {
 		v.SetInt(int64(r.Uint64()))
 	case reflect.Uint8:
 		v.SetUint(uint64(r.IntN(256)))
+	case reflect.Float64:
+		v.SetFloat(r.Float64())
+	default:
+		panic("no random value for kind " + v.Kind().String())
 	}
 }
 

@@ -188,7 +188,10 @@ func (w *ControllerWriter) DeleteTopicNodes(ctx context.Context, topic string) e
 	}
 	for _, level := range [][]string{
 		states, partitions,
-		{znode.PartitionsPath(topic)}, {znode.TopicPath(topic)}, {znode.TopicConfigPath(topic)}, {znode.DeleteTopicPath(topic)},
+		{znode.PartitionsPath(topic)},
+		{znode.TopicPath(topic)},
+		{znode.TopicConfigPath(topic)},
+		{znode.DeleteTopicPath(topic)},
 	} {
 		if err := w.deleteAll(ctx, level); err != nil {
 			return err

@@ -18,8 +18,11 @@ func TestSession_ClientQuotas_AllKindsOfEntities(t *testing.T) {
 	}
 	want := map[string]string{}
 	for _, n := range []zkstore.EntityConfigNode{
-		{Type: "users", Name: "alice/clients/app"}, {Type: "users", Name: "b%20c"}, {Type: "users", Name: znode.DefaultEntity + "/clients/" + znode.DefaultEntity},
-		{Type: "clients", Name: znode.DefaultEntity}, {Type: "ips", Name: "10.0.0.1"},
+		{Type: "users", Name: "alice/clients/app"},
+		{Type: "users", Name: "b%20c"},
+		{Type: "users", Name: znode.DefaultEntity + "/clients/" + znode.DefaultEntity},
+		{Type: "clients", Name: znode.DefaultEntity},
+		{Type: "ips", Name: "10.0.0.1"},
 	} {
 		must(t, s.SetEntityConfig(ctx, n.Type, n.Name, map[string]string{"k": n.Name}))
 		want[n.Type+"/"+n.Name] = n.Name

@@ -55,7 +55,7 @@ func (c *Client) open(ctx context.Context, closing *run.Group) (*Session, error)
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	s.calls = run.New(context.WithoutCancel(ctx), nil)
 	s.watches.init()
-	s.link = newLink(s.ctx, c)
+	s.link = newLink(s.ctx, c) //nolint:contextcheck // the session's own, made of ctx above
 	conn, gone, err := zk.Connect(c.cfg.Servers, c.cfg.SessionTimeout,
 		zk.WithDialer(s.link.dial), zk.WithHostProvider(s.link), zk.WithEventCallback(s.onEvent),
 		zk.WithLogger(debugLogger{c.lg}), zk.WithLogInfo(false))
@@ -72,9 +72,9 @@ func (c *Client) open(ctx context.Context, closing *run.Group) (*Session, error)
 	}
 	s.id.Store(conn.SessionID())
 	c.lg.Info("zookeeper session established", "session", s, "server", conn.Server(), "timeout", s.link.timeout())
-	err = s.keepWatch(s.ctx)
+	err = s.keepWatch(s.ctx) //nolint:contextcheck // as above
 	if err == nil {
-		err = s.ensureChroot(s.ctx)
+		err = s.ensureChroot(s.ctx) //nolint:contextcheck // as above
 	}
 	if err != nil && s.ctx.Err() == nil {
 		s.end(ErrSessionExpired)

@@ -73,7 +73,8 @@ func (s *Session) PartitionStates(ctx context.Context, tps []metadata.TopicParti
 // WrittenStates is PartitionStates that also tells the transaction that wrote each state, to be compared with the epochs
 // of brokers: a broker with a higher one registered after it.
 func (s *Session) WrittenStates(ctx context.Context, tps []metadata.TopicPartition) (states map[metadata.TopicPartition]metadata.LeaderAndISR,
-	written map[metadata.TopicPartition]int64, err error) {
+	written map[metadata.TopicPartition]int64, err error,
+) {
 	paths := make([]string, len(tps))
 	for i, tp := range tps {
 		paths[i] = znode.StatePath(tp)

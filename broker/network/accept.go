@@ -40,7 +40,7 @@ func (l *listener) stop() {
 func (s *Server) accept(ctx context.Context, l *listener) error {
 	for {
 		if err := s.limits.waitRoom(ctx, l, false); err != nil {
-			return nil // stopped
+			return nil //nolint:nilerr // stopped, which is no fault
 		}
 		nc, err := l.ln.Accept()
 		switch {
@@ -48,7 +48,7 @@ func (s *Server) accept(ctx context.Context, l *listener) error {
 			// Another listener may have taken the room meanwhile.
 			if err := s.limits.waitRoom(ctx, l, true); err != nil {
 				_ = nc.Close() // nothing was sent
-				return nil
+				return nil     //nolint:nilerr // stopped, which is no fault
 			}
 			if f := s.o.ThrottleAccept; f != nil && (!l.InterBroker || len(s.listeners) == 1) {
 				pause(ctx, f()) // those behind it wait in the backlog

@@ -2,6 +2,7 @@ package network
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -99,7 +100,7 @@ func (f *frameReader) need(n int) error {
 
 // partial tells an end within a frame from one between frames.
 func (f *frameReader) partial(err error) error {
-	if err == io.EOF && f.w > f.r {
+	if errors.Is(err, io.EOF) && f.w > f.r {
 		return io.ErrUnexpectedEOF
 	}
 	return err
@@ -121,7 +122,7 @@ func (f *frameReader) large(size int) ([]byte, error) {
 			if m > 0 {
 				f.c.touch()
 			} else if err != nil {
-				if err == io.EOF {
+				if errors.Is(err, io.EOF) {
 					err = io.ErrUnexpectedEOF
 				}
 				return nil, err

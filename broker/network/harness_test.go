@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"jackdaw/protocol"
-
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/goleak"
+
+	"jackdaw/protocol"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

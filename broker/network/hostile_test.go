@@ -5,9 +5,9 @@ import (
 	"runtime"
 	"testing"
 
-	"jackdaw/internal/budget"
-
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"jackdaw/internal/budget"
 )
 
 // frame is a whole request frame of a header of version 1 or 2 without client id, and a body.

@@ -4,10 +4,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"jackdaw/internal/metrics"
 	"jackdaw/protocol"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // serverMetrics are Kafka's RequestMetrics and SocketServer metrics. The instruments of an API are looked up once, so that counting a

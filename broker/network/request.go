@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"jackdaw/internal/assert"
 	"jackdaw/protocol"
-
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Handler answers requests. Handle runs on the goroutine of the connection's reader and must lead to exactly one call of

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -65,9 +66,9 @@ func (s *rawSender) once(fd uintptr) bool {
 	for {
 		n, err := s.call(int(fd))
 		switch {
-		case err == unix.EINTR:
+		case errors.Is(err, unix.EINTR):
 			continue
-		case err == unix.EAGAIN:
+		case errors.Is(err, unix.EAGAIN):
 			return false
 		case err != nil:
 			s.err = err

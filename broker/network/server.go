@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"jackdaw/internal/budget"
 	"jackdaw/internal/run"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Defaults of Options. Kafka: SocketServerConfigs.

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"jackdaw/protocol"
-
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"jackdaw/protocol"
 )
 
 func TestThrottle_Respond_AnswersAtOnceThenMutes(t *testing.T) {

@@ -28,7 +28,7 @@ func (e *CorruptError) Error() string {
 func (e *CorruptError) Unwrap() error { return kerr.CorruptMessage }
 
 // RecordError is one record that makes a batch unacceptable (KIP-467).
-type RecordError struct {
+type RecordError struct { //nolint:revive // Kafka's name
 	// Index is the position of the record in its batch, from 0.
 	Index int32
 	// Message is the text for the client.

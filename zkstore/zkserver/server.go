@@ -205,7 +205,7 @@ func (s *Server) acceptLoop(ctx context.Context, g *run.Group) error {
 		nc, err := s.ln.Accept()
 		if err != nil {
 			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
-				return nil
+				return nil //nolint:nilerr // stopped, which is no fault
 			}
 			s.lg.Warn("accept", "err", err)
 			if !pause(ctx, 100*time.Millisecond) {
@@ -222,7 +222,7 @@ func (s *Server) acceptLoop(ctx context.Context, g *run.Group) error {
 		g.Go("zk-write", func(ctx context.Context) error { c.write(ctx); return nil })
 		if ctx.Err() != nil {
 			c.abort()
-			return nil
+			return nil //nolint:nilerr // stopped, which is no fault
 		}
 	}
 }

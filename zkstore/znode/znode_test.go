@@ -40,32 +40,58 @@ func TestEncode_CapturedNodes_SameBytes(t *testing.T) {
 		got  []byte
 		want string
 	}{
-		{"controller", znode.Controller{Broker: 3, TimestampMs: 1795969882039, KRaftEpoch: -1}.Encode(),
-			`{"version":2,"brokerid":3,"timestamp":"1795969882039","kraftControllerEpoch":-1}`},
+		{
+			"controller", znode.Controller{Broker: 3, TimestampMs: 1795969882039, KRaftEpoch: -1}.Encode(),
+			`{"version":2,"brokerid":3,"timestamp":"1795969882039","kraftControllerEpoch":-1}`,
+		},
 		{"controller epoch", znode.EncodeControllerEpoch(3), `3`},
-		{"broker", captured().Encode(),
-			`{"features":{},"listener_security_protocol_map":{"PLAINTEXT":"PLAINTEXT","SASL_PLAINTEXT":"SASL_PLAINTEXT"},"endpoints":["PLAINTEXT://127.0.0.1:9092","SASL_PLAINTEXT://127.0.0.1:9192"],"rack":"r1","jmx_port":-1,"port":9092,"host":"127.0.0.1","version":5,"timestamp":"1795969865864"}`},
-		{"topic", znode.TopicAssignment{TopicID: topicID(t, "u6tLvK_hTq-jxMke_mB82Q"),
-			Partitions: replicas{0: ids(2, 3, 1), 1: ids(3, 1, 2), 2: ids(1, 2, 3)}}.Encode(),
-			`{"partitions":{"0":[2,3,1],"1":[3,1,2],"2":[1,2,3]},"topic_id":"u6tLvK_hTq-jxMke_mB82Q","adding_replicas":{},"removing_replicas":{},"version":3}`},
-		{"topic under reassignment", znode.TopicAssignment{TopicID: topicID(t, "j7j0A8fpTmK21e8plU7wVQ"),
-			Partitions: replicas{0: ids(3, 1, 2), 1: ids(1, 2, 3)}, Adding: replicas{0: ids(3), 1: ids(1)}, Removing: replicas{0: ids(2), 1: ids(3)}}.Encode(),
-			`{"partitions":{"0":[3,1,2],"1":[1,2,3]},"topic_id":"j7j0A8fpTmK21e8plU7wVQ","adding_replicas":{"0":[3],"1":[1]},"removing_replicas":{"0":[2],"1":[3]},"version":3}`},
-		{"partition state", znode.EncodePartitionState(metadata.LeaderAndISR{ControllerEpoch: 1, Leader: 2, ISR: ids(2, 3, 1)}),
-			`{"controller_epoch":1,"leader":2,"version":1,"leader_epoch":0,"isr":[2,3,1]}`},
-		{"partition state without leader", znode.EncodePartitionState(metadata.LeaderAndISR{ControllerEpoch: 1, Leader: -1, LeaderEpoch: 2, ISR: ids(2)}),
-			`{"controller_epoch":1,"leader":-1,"version":1,"leader_epoch":2,"isr":[2]}`},
-		{"partition state after an unclean election", znode.EncodePartitionState(metadata.LeaderAndISR{ControllerEpoch: 1, Leader: 3, LeaderEpoch: 3, ISR: ids(3), Recovery: metadata.Recovering}),
-			`{"controller_epoch":1,"leader":3,"version":1,"leader_recovery_state":1,"leader_epoch":3,"isr":[3]}`},
+		{
+			"broker", captured().Encode(),
+			`{"features":{},"listener_security_protocol_map":{"PLAINTEXT":"PLAINTEXT","SASL_PLAINTEXT":"SASL_PLAINTEXT"},"endpoints":["PLAINTEXT://127.0.0.1:9092","SASL_PLAINTEXT://127.0.0.1:9192"],"rack":"r1","jmx_port":-1,"port":9092,"host":"127.0.0.1","version":5,"timestamp":"1795969865864"}`,
+		},
+		{
+			"topic", znode.TopicAssignment{
+				TopicID:    topicID(t, "u6tLvK_hTq-jxMke_mB82Q"),
+				Partitions: replicas{0: ids(2, 3, 1), 1: ids(3, 1, 2), 2: ids(1, 2, 3)},
+			}.Encode(),
+			`{"partitions":{"0":[2,3,1],"1":[3,1,2],"2":[1,2,3]},"topic_id":"u6tLvK_hTq-jxMke_mB82Q","adding_replicas":{},"removing_replicas":{},"version":3}`,
+		},
+		{
+			"topic under reassignment", znode.TopicAssignment{
+				TopicID:    topicID(t, "j7j0A8fpTmK21e8plU7wVQ"),
+				Partitions: replicas{0: ids(3, 1, 2), 1: ids(1, 2, 3)}, Adding: replicas{0: ids(3), 1: ids(1)}, Removing: replicas{0: ids(2), 1: ids(3)},
+			}.Encode(),
+			`{"partitions":{"0":[3,1,2],"1":[1,2,3]},"topic_id":"j7j0A8fpTmK21e8plU7wVQ","adding_replicas":{"0":[3],"1":[1]},"removing_replicas":{"0":[2],"1":[3]},"version":3}`,
+		},
+		{
+			"partition state", znode.EncodePartitionState(metadata.LeaderAndISR{ControllerEpoch: 1, Leader: 2, ISR: ids(2, 3, 1)}),
+			`{"controller_epoch":1,"leader":2,"version":1,"leader_epoch":0,"isr":[2,3,1]}`,
+		},
+		{
+			"partition state without leader", znode.EncodePartitionState(metadata.LeaderAndISR{ControllerEpoch: 1, Leader: -1, LeaderEpoch: 2, ISR: ids(2)}),
+			`{"controller_epoch":1,"leader":-1,"version":1,"leader_epoch":2,"isr":[2]}`,
+		},
+		{
+			"partition state after an unclean election", znode.EncodePartitionState(metadata.LeaderAndISR{ControllerEpoch: 1, Leader: 3, LeaderEpoch: 3, ISR: ids(3), Recovery: metadata.Recovering}),
+			`{"controller_epoch":1,"leader":3,"version":1,"leader_recovery_state":1,"leader_epoch":3,"isr":[3]}`,
+		},
 		{"empty config", znode.EncodeConfig(nil), `{"version":1,"config":{}}`},
-		{"topic config", znode.EncodeConfig(map[string]string{"retention.ms": "86400000", "min.insync.replicas": "2"}),
-			`{"version":1,"config":{"min.insync.replicas":"2","retention.ms":"86400000"}}`},
-		{"throttled topic config", znode.EncodeConfig(map[string]string{"leader.replication.throttled.replicas": "0:1,0:2,1:2,1:3", "follower.replication.throttled.replicas": "0:3,1:1"}),
-			`{"version":1,"config":{"leader.replication.throttled.replicas":"0:1,0:2,1:2,1:3","follower.replication.throttled.replicas":"0:3,1:1"}}`},
-		{"throttled broker config", znode.EncodeConfig(map[string]string{"log.cleaner.threads": "2", "leader.replication.throttled.rate": "1000000", "follower.replication.throttled.rate": "1000000"}),
-			`{"version":1,"config":{"leader.replication.throttled.rate":"1000000","follower.replication.throttled.rate":"1000000","log.cleaner.threads":"2"}}`},
-		{"scram config", znode.EncodeConfig(map[string]string{"SCRAM-SHA-256": "salt=NXE4emwxNm1lMzQzYzA3aHI3N2Vvc2l6Ng==,stored_key=RAJI4sVamqvEam0JqlIf1Mn+t08RYVWU5/O2I8zYXCY=,server_key=EVc1qsaJO6uVmOIxFJyglGVKrIbwZhJI7io41ftLqeg=,iterations=4096"}),
-			`{"version":1,"config":{"SCRAM-SHA-256":"salt=NXE4emwxNm1lMzQzYzA3aHI3N2Vvc2l6Ng==,stored_key=RAJI4sVamqvEam0JqlIf1Mn+t08RYVWU5/O2I8zYXCY=,server_key=EVc1qsaJO6uVmOIxFJyglGVKrIbwZhJI7io41ftLqeg=,iterations=4096"}}`},
+		{
+			"topic config", znode.EncodeConfig(map[string]string{"retention.ms": "86400000", "min.insync.replicas": "2"}),
+			`{"version":1,"config":{"min.insync.replicas":"2","retention.ms":"86400000"}}`,
+		},
+		{
+			"throttled topic config", znode.EncodeConfig(map[string]string{"leader.replication.throttled.replicas": "0:1,0:2,1:2,1:3", "follower.replication.throttled.replicas": "0:3,1:1"}),
+			`{"version":1,"config":{"leader.replication.throttled.replicas":"0:1,0:2,1:2,1:3","follower.replication.throttled.replicas":"0:3,1:1"}}`,
+		},
+		{
+			"throttled broker config", znode.EncodeConfig(map[string]string{"log.cleaner.threads": "2", "leader.replication.throttled.rate": "1000000", "follower.replication.throttled.rate": "1000000"}),
+			`{"version":1,"config":{"leader.replication.throttled.rate":"1000000","follower.replication.throttled.rate":"1000000","log.cleaner.threads":"2"}}`,
+		},
+		{
+			"scram config", znode.EncodeConfig(map[string]string{"SCRAM-SHA-256": "salt=NXE4emwxNm1lMzQzYzA3aHI3N2Vvc2l6Ng==,stored_key=RAJI4sVamqvEam0JqlIf1Mn+t08RYVWU5/O2I8zYXCY=,server_key=EVc1qsaJO6uVmOIxFJyglGVKrIbwZhJI7io41ftLqeg=,iterations=4096"}),
+			`{"version":1,"config":{"SCRAM-SHA-256":"salt=NXE4emwxNm1lMzQzYzA3aHI3N2Vvc2l6Ng==,stored_key=RAJI4sVamqvEam0JqlIf1Mn+t08RYVWU5/O2I8zYXCY=,server_key=EVc1qsaJO6uVmOIxFJyglGVKrIbwZhJI7io41ftLqeg=,iterations=4096"}}`,
+		},
 		{"config change", znode.ConfigChange{EntityType: "users", EntityName: "alice/clients/app"}.Encode(), `{"version":2,"entity_path":"users/alice/clients/app"}`},
 		{"config change of a default", znode.ConfigChange{EntityType: "brokers", EntityName: znode.DefaultEntity}.Encode(), `{"version":2,"entity_path":"brokers/<default>"}`},
 		{"reassignment", znode.EncodeReassignPartitions([]znode.Reassignment{{TP: b0[0], Replicas: ids(1, 2)}}), `{"version":1,"partitions":[{"topic":"b","partition":0,"replicas":[1,2]}]}`},
@@ -115,12 +141,18 @@ func TestDecodeBroker_OldVersions_Read(t *testing.T) {
 	}{
 		{"version 1 has host and port only", `{"version":1,"host":"h","port":9092,"jmx_port":-1,"timestamp":"2233345666"}`, plain},
 		{"version 2 has endpoints", `{"version":2,"host":"h","port":9092,"jmx_port":9999,"timestamp":"1","endpoints":["PLAINTEXT://h:9092"]}`, plain},
-		{"version 3 has a rack", `{"version":3,"host":"h","port":9092,"jmx_port":9999,"timestamp":"1","endpoints":["SSL://h:9093"],"rack":"r"}`,
-			metadata.Endpoint{Listener: "SSL", Protocol: "SSL", Host: "h", Port: 9093}},
-		{"version 4 maps listeners", `{"version":4,"host":"h","port":9092,"jmx_port":9999,"timestamp":1,"endpoints":["CLIENT://h:9092"],"listener_security_protocol_map":{"CLIENT":"SASL_SSL"},"rack":null}`,
-			metadata.Endpoint{Listener: "CLIENT", Protocol: "SASL_SSL", Host: "h", Port: 9092}},
-		{"a later version with unknown keys", `{"version":9,"new":{"x":[1]},"endpoints":["CLIENT://h:9092"],"listener_security_protocol_map":{"CLIENT":"PLAINTEXT"}}`,
-			metadata.Endpoint{Listener: "CLIENT", Protocol: "PLAINTEXT", Host: "h", Port: 9092}},
+		{
+			"version 3 has a rack", `{"version":3,"host":"h","port":9092,"jmx_port":9999,"timestamp":"1","endpoints":["SSL://h:9093"],"rack":"r"}`,
+			metadata.Endpoint{Listener: "SSL", Protocol: "SSL", Host: "h", Port: 9093},
+		},
+		{
+			"version 4 maps listeners", `{"version":4,"host":"h","port":9092,"jmx_port":9999,"timestamp":1,"endpoints":["CLIENT://h:9092"],"listener_security_protocol_map":{"CLIENT":"SASL_SSL"},"rack":null}`,
+			metadata.Endpoint{Listener: "CLIENT", Protocol: "SASL_SSL", Host: "h", Port: 9092},
+		},
+		{
+			"a later version with unknown keys", `{"version":9,"new":{"x":[1]},"endpoints":["CLIENT://h:9092"],"listener_security_protocol_map":{"CLIENT":"PLAINTEXT"}}`,
+			metadata.Endpoint{Listener: "CLIENT", Protocol: "PLAINTEXT", Host: "h", Port: 9092},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -136,8 +168,10 @@ func TestDecodeBroker_OldVersions_Read(t *testing.T) {
 }
 
 func TestDecodeController_AllForms_Read(t *testing.T) {
-	for _, data := range []string{`4`, `{"version":1,"brokerid":4,"timestamp":"1"}`, `{"version":1,"brokerid":4,"timestamp":1}`,
-		`{"version":2,"brokerid":4,"timestamp":"1","kraftControllerEpoch":-1}`} {
+	for _, data := range []string{
+		`4`, `{"version":1,"brokerid":4,"timestamp":"1"}`, `{"version":1,"brokerid":4,"timestamp":1}`,
+		`{"version":2,"brokerid":4,"timestamp":"1","kraftControllerEpoch":-1}`,
+	} {
 		c, err := znode.DecodeController([]byte(data))
 		if err != nil || c.Broker != 4 || c.KRaftEpoch != -1 {
 			t.Errorf("%s: got %+v, %v", data, c, err)
@@ -146,8 +180,10 @@ func TestDecodeController_AllForms_Read(t *testing.T) {
 }
 
 func TestDecodeTopicAssignment_OldVersions_Read(t *testing.T) {
-	for _, data := range []string{`{"version":1,"partitions":{"0":[1,2]}}`,
-		`{"version":2,"partitions":{"0":[1,2]},"adding_replicas":{},"removing_replicas":{}}`} {
+	for _, data := range []string{
+		`{"version":1,"partitions":{"0":[1,2]}}`,
+		`{"version":2,"partitions":{"0":[1,2]},"adding_replicas":{},"removing_replicas":{}}`,
+	} {
 		a, err := znode.DecodeTopicAssignment([]byte(data))
 		if err != nil || !a.TopicID.IsZero() || len(a.Partitions[0]) != 2 {
 			t.Errorf("%s: got %+v, %v", data, a, err)
