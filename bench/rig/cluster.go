@@ -56,17 +56,11 @@ func (r *Rig) Prepare(ctx context.Context, kind Kind, brokers int, extra map[str
 			return nil, err
 		}
 		dir := filepath.Join(r.Dir, fmt.Sprintf("%s-%d-%d", kind, r.clusters, id))
-		settings := map[string]string{
-			"broker.id":                                strconv.Itoa(id),
-			"listeners":                                "PLAINTEXT://" + addr,
-			"zookeeper.connect":                        fmt.Sprintf("%s/bench-%d", r.ZooKeeper.Addr, r.clusters),
-			"log.dirs":                                 filepath.Join(dir, "data"),
-			"offsets.topic.replication.factor":         "1",
-			"offsets.topic.num.partitions":             "5",
-			"transaction.state.log.replication.factor": "1",
-			"transaction.state.log.min.isr":            "1",
-			"group.initial.rebalance.delay.ms":         "0",
-		}
+		settings := singleNodeTopics()
+		settings["broker.id"] = strconv.Itoa(id)
+		settings["listeners"] = "PLAINTEXT://" + addr
+		settings["zookeeper.connect"] = fmt.Sprintf("%s/bench-%d", r.ZooKeeper.Addr, r.clusters)
+		settings["log.dirs"] = filepath.Join(dir, "data")
 		maps.Copy(settings, extra)
 		file, err := writeProperties(dir, settings)
 		if err != nil {
@@ -75,6 +69,17 @@ func (r *Rig) Prepare(ctx context.Context, kind Kind, brokers int, extra map[str
 		c.Brokers = append(c.Brokers, &Broker{Addr: addr, id: id, run: r.command(kind, dir, file)})
 	}
 	return c, nil
+}
+
+// singleNodeTopics are the settings with which internal topics fit one broker, and a lone consumer does not wait.
+func singleNodeTopics() map[string]string {
+	return map[string]string{
+		"offsets.topic.replication.factor":         "1",
+		"offsets.topic.num.partitions":             "5",
+		"transaction.state.log.replication.factor": "1",
+		"transaction.state.log.min.isr":            "1",
+		"group.initial.rebalance.delay.ms":         "0",
+	}
 }
 
 // Start prepares a cluster and starts it.
