@@ -136,3 +136,36 @@ func TestConnections_ClientThatNeverReads_MemoryBounded(t *testing.T) {
 		t.Errorf("resident memory grew by %d MiB for connections that do not read", grown>>20)
 	}
 }
+
+// TestConnections_FrozenPeers_Forgotten: clients that hang with requests in flight, some with answers that no longer fit
+// the socket, are closed when the idle time is over, and their descriptors come back.
+func TestConnections_FrozenPeers_Forgotten(t *testing.T) {
+	jackdawOnly(t, "closes one idle connection a round of its selector")
+	t.Parallel()
+	c := cluster.Start(t, cluster.Options{Brokers: 1, Config: map[string]string{"connections.max.idle.ms": "3000"}})
+	b := c.Brokers[0]
+	topic, empty := topicName(t), topicName(t)+"-empty"
+	createTopic(t, c, topic, 1, 1)
+	createTopic(t, c, empty, 1, 1)
+	for range 30 {
+		mustProduce(t, b.Addr(), topic, 0, 1, wire.Values(string(make([]byte, 900<<10))))
+	}
+	before := openFiles(t, b)
+	for i := range 60 {
+		req := wire.NewFetch(wire.Position{Topic: topic, MaxBytes: 50 << 20})
+		if i%2 == 0 { // a long poll that is answered when nobody listens any more
+			req = wire.NewFetch(wire.Position{Topic: empty})
+			req.MaxWaitMillis = 1000
+		}
+		if _, err := dial(t, b.Addr()).WriteRequest(req, 11); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cluster.Eventually(t, 30*time.Second, "descriptors given back", func() error {
+		if n := openFiles(t, b); n > before+10 {
+			return fmt.Errorf("%d open files, %d before", n, before)
+		}
+		return nil
+	})
+	checkAlive(t, c)
+}
