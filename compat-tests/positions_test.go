@@ -3,6 +3,7 @@
 package compat
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -87,6 +88,55 @@ func listOffset(t *testing.T, addr, topic string, timestamp int64, version int16
 	return p.Offset, p.ErrorCode
 }
 
+func deleteRecords(t *testing.T, addr, topic string, partition int32, offset int64) (low int64, code int16) {
+	t.Helper()
+	r := kmsg.NewPtrDeleteRecordsRequest()
+	r.TimeoutMillis = 5000
+	rt := kmsg.NewDeleteRecordsRequestTopic()
+	rt.Topic = topic
+	rp := kmsg.NewDeleteRecordsRequestTopicPartition()
+	rp.Partition, rp.Offset = partition, offset
+	rt.Partitions = append(rt.Partitions, rp)
+	r.Topics = append(r.Topics, rt)
+	p := ask[*kmsg.DeleteRecordsResponse](t, addr, r, 2).Topics[0].Partitions[0]
+	return p.LowWatermark, p.ErrorCode
+}
+
+// TestPositions_DeleteRecords_FollowerDown_TakesTheStartLater: a dead replica is not waited for, and takes the log start over
+// when it is back, here one in the middle of a batch.
+func TestPositions_DeleteRecords_FollowerDown_TakesTheStartLater(t *testing.T) {
+	c := cluster.Start(t, cluster.Options{Brokers: 3, Config: map[string]string{"zookeeper.session.timeout.ms": "6000"}})
+	topic := topicName(t)
+	createAssigned(t, c, topic, nil, []int32{1, 2})
+	leader, follower := c.Broker(1), c.Broker(2)
+	mustProduce(t, leader.Addr(), topic, 0, -1, wire.Values(series("a", 10)...))
+	if err := follower.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	waitISR(t, c, topic, 0, 30*time.Second, 1)
+	if low, code := deleteRecords(t, leader.Addr(), topic, 0, 5); low != 5 || code != 0 {
+		t.Errorf("delete before 5 with a dead follower: low watermark %d, error %d", low, code)
+	}
+	if err := follower.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitISR(t, c, topic, 0, 30*time.Second, 1, 2)
+	// It answers when all live replicas are there.
+	if low, code := deleteRecords(t, leader.Addr(), topic, 0, 5); low != 5 || code != 0 {
+		t.Errorf("delete before 5 with the follower back: low watermark %d, error %d", low, code)
+	}
+	if err := leader.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	waitISR(t, c, topic, 0, 30*time.Second, 2)
+	cluster.Eventually(t, 30*time.Second, "the start at the new leader", func() error {
+		if off, code := listOffset(t, follower.Addr(), topic, -2, 7); off != 5 || code != 0 {
+			return fmt.Errorf("earliest %d, error %d; want 5", off, code)
+		}
+		return nil
+	})
+}
+
 func TestPositions_DeleteRecords_MovesTheStart(t *testing.T) {
 	c := one(t)
 	addr := c.Brokers[0].Addr()
@@ -97,16 +147,7 @@ func TestPositions_DeleteRecords_MovesTheStart(t *testing.T) {
 	mustProduce(t, addr, topic, 0, 1, wire.Values(series("a", 10)...))
 	mustProduce(t, addr, topic, 0, 1, wire.Values(series("b", 10)...))
 	remove := func(topic string, partition int32, offset int64) (int64, int16) {
-		r := kmsg.NewPtrDeleteRecordsRequest()
-		r.TimeoutMillis = 5000
-		rt := kmsg.NewDeleteRecordsRequestTopic()
-		rt.Topic = topic
-		rp := kmsg.NewDeleteRecordsRequestTopicPartition()
-		rp.Partition, rp.Offset = partition, offset
-		rt.Partitions = append(rt.Partitions, rp)
-		r.Topics = append(r.Topics, rt)
-		p := ask[*kmsg.DeleteRecordsResponse](t, addr, r, 2).Topics[0].Partitions[0]
-		return p.LowWatermark, p.ErrorCode
+		return deleteRecords(t, addr, topic, partition, offset)
 	}
 	for _, row := range []struct{ offset, low int64 }{{5, 5}, {5, 5}, {3, 5}} {
 		if low, code := remove(topic, 0, row.offset); low != row.low || code != 0 {
