@@ -187,6 +187,7 @@ func TestFastFailover_LeaderFrozen_SessionDecides(t *testing.T) {
 func TestFastFailover_Off_SessionDecides(t *testing.T) {
 	c, s := watched(t, 2, map[string]string{"zookeeper.session.timeout.ms": "4000", "jackdaw.fast.failover.enable": "false"})
 	pause := s.kill(t, c)
+	s.end(t)
 	t.Logf("acknowledged writes paused for %v", pause.Round(time.Millisecond))
 	if pause < 1500*time.Millisecond {
 		t.Errorf("writes paused for %v only, with a session of 4 s", pause)
