@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"jackdaw/broker/network"
+	"jackdaw/controller"
 	"jackdaw/metadata"
 	"jackdaw/protocol"
 )
@@ -71,7 +72,7 @@ func (b *Broker) metadataTopic(r *network.Request, v *metadataView, t *kmsg.Meta
 	if topic, ok := v.image.Topic(name); ok {
 		return v.topic(topic)
 	}
-	err := validateTopicName(name)
+	err := controller.ValidateTopicName(name)
 	if err == nil && create {
 		err = b.autoCreateTopic(r.Context(), name)
 	} else if err == nil {

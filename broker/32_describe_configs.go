@@ -11,6 +11,7 @@ import (
 
 	"jackdaw/broker/network"
 	"jackdaw/config"
+	"jackdaw/controller"
 	"jackdaw/protocol"
 	"jackdaw/zkstore"
 )
@@ -48,7 +49,7 @@ func (b *Broker) describeResource(ctx context.Context, resource *kmsg.DescribeCo
 	name := resource.ResourceName
 	switch resource.ResourceType {
 	case kmsg.ConfigResourceTypeTopic:
-		if err := validateTopicName(name); err != nil {
+		if err := controller.ValidateTopicName(name); err != nil {
 			return nil, err
 		}
 		if !knownTopic(b.cache.Image(), name) {

@@ -5,6 +5,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"jackdaw/broker/network"
+	"jackdaw/controller"
 	"jackdaw/metadata"
 	"jackdaw/protocol"
 )
@@ -17,7 +18,7 @@ func (b *Broker) handleDescribeProducers(r *network.Request) {
 	image := b.cache.Image()
 	for _, t := range req.Topics {
 		topic := kmsg.DescribeProducersResponseTopic{Topic: t.Topic}
-		refusal := validateTopicName(t.Topic)
+		refusal := controller.ValidateTopicName(t.Topic)
 		if refusal == nil && !knownTopic(image, t.Topic) {
 			refusal = kerr.UnknownTopicOrPartition
 		}

@@ -27,9 +27,6 @@ func knownTopic(m *metadata.Image, name string) bool {
 	return ok
 }
 
-// validateTopicName refuses names that cannot be a topic, with Kafka's texts.
-func validateTopicName(name string) error { return controller.ValidateTopicName(name) }
-
 // autoCreateTopic creates a topic that somebody asked for, by way of the controller, and returns what to tell the client:
 // LEADER_NOT_AVAILABLE when it is on its way. Askers at the same time share one creation.
 // Kafka: DefaultAutoTopicCreationManager.

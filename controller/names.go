@@ -15,10 +15,8 @@ import (
 const maxTopicName = 249
 
 // ValidateTopicName returns INVALID_TOPIC_EXCEPTION, with Kafka's text, for a name that no topic may have.
-func ValidateTopicName(name string) error { return checkTopicName(name) }
-
-// checkTopicName returns INVALID_TOPIC_EXCEPTION for a name that no topic may have. Kafka: Topic.validate.
-func checkTopicName(name string) error {
+// Kafka: Topic.validate.
+func ValidateTopicName(name string) error {
 	refuse := func(why string) error {
 		return state.Errorf(kerr.InvalidTopicException, "Topic name is invalid: %s", why)
 	}

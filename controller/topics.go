@@ -213,7 +213,7 @@ func (p *planner) topic(t NewTopic) (map[int32][]metadata.BrokerID, error) {
 			return nil, err
 		}
 	}
-	if err := checkTopicName(t.Name); err != nil {
+	if err := ValidateTopicName(t.Name); err != nil {
 		return nil, err
 	}
 	if twins := colliding(t.Name, p.names); len(twins) > 0 {
