@@ -1,39 +1,39 @@
 #!/usr/bin/env bash
 # Installs what the compat tests need and is not there yet, and says where it is:
 #   - the jars of Apache Kafka 3.9.2 and ZooKeeper, by Maven, in ${JACKDAW_CACHE:-~/.cache/jackdaw}/kafka-3.9.2/libs
+#   - the jars of the clients and tools of Apache Kafka 4.4.0, by Maven, in kafka-4.4.0/libs beside them
 #   - kcat, by apt
 #   - kafka-python, by pip, in a virtual environment in ${JACKDAW_CACHE:-~/.cache/jackdaw}/kafka-python
-# Run it, or source it to have JACKDAW_KAFKA_LIBS exported. A second call is instant.
+# Run it, or source it to have JACKDAW_KAFKA_LIBS and JACKDAW_KAFKA4_LIBS exported. A second call is instant.
 # A tool that cannot be had is an error under CI=true, and a warning elsewhere (the tests that need it are skipped).
 
 compat_setup() {
-  local here jars stamp
+  local here cache
   here=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd) || return 1
-  jars=${JACKDAW_KAFKA_LIBS:-${JACKDAW_CACHE:-$HOME/.cache/jackdaw}/kafka-3.9.2/libs}
+  cache=${JACKDAW_CACHE:-$HOME/.cache/jackdaw}
 
-  if [[ -z ${JACKDAW_KAFKA_LIBS:-} ]]; then
-    stamp=$(sha256sum < "$here/pom.xml")
-    if [[ ! -f $jars/.done || $(< "$jars/.done") != "$stamp" ]]; then
-      compat_need java openjdk-17-jre-headless || return 1
-      compat_need mvn maven || return 1
-      if compat_jars "$here/pom.xml" "$jars"; then
-        echo "$stamp" > "$jars/.done"
-      else
-        compat_missing "the jars of Apache Kafka (mvn failed)" || return 1
-      fi
-    fi
-  fi
+  [[ -n ${JACKDAW_KAFKA_LIBS:-} ]] || compat_jars "$here/pom.xml" "$cache/kafka-3.9.2/libs" || return 1
+  [[ -n ${JACKDAW_KAFKA4_LIBS:-} ]] || compat_jars "$here/pom-kafka4.xml" "$cache/kafka-4.4.0/libs" || return 1
   compat_need kcat kcat || return 1
-  compat_python "${JACKDAW_CACHE:-$HOME/.cache/jackdaw}/kafka-python" || return 1
+  compat_python "$cache/kafka-python" || return 1
 
-  export JACKDAW_KAFKA_LIBS=$jars
-  echo "JACKDAW_KAFKA_LIBS=$jars"
+  export JACKDAW_KAFKA_LIBS=${JACKDAW_KAFKA_LIBS:-$cache/kafka-3.9.2/libs}
+  export JACKDAW_KAFKA4_LIBS=${JACKDAW_KAFKA4_LIBS:-$cache/kafka-4.4.0/libs}
+  echo "JACKDAW_KAFKA_LIBS=$JACKDAW_KAFKA_LIBS"
+  echo "JACKDAW_KAFKA4_LIBS=$JACKDAW_KAFKA4_LIBS"
 }
 
 # compat_jars POM DIR
 compat_jars() {
+  local stamp
+  stamp=$(sha256sum < "$1")
+  [[ -f $2/.done && $(< "$2/.done") == "$stamp" ]] && return
+  compat_need java openjdk-17-jre-headless || return 1
+  compat_need mvn maven || return 1
   rm -rf "$2" && mkdir -p "$2" || return 1
-  mvn -q -B -f "$1" dependency:copy-dependencies -DoutputDirectory="$2" -DincludeScope=runtime >&2
+  mvn -q -B -f "$1" dependency:copy-dependencies -DoutputDirectory="$2" -DincludeScope=runtime >&2 &&
+    echo "$stamp" > "$2/.done" && return
+  compat_missing "the jars of $2 (mvn failed)"
 }
 
 # compat_python DIR

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -53,10 +54,16 @@ func cacheDir() string {
 }
 
 // Jars returns the directory with the jars of Apache Kafka 3.9.2 and ZooKeeper: JACKDAW_KAFKA_LIBS, or where setup.sh puts them.
-func Jars() (string, error) {
-	dir := os.Getenv("JACKDAW_KAFKA_LIBS")
+func Jars() (string, error) { return libs("JACKDAW_KAFKA_LIBS", "kafka-3.9.2") }
+
+// Jars4 returns the directory with the jars of the clients and tools of Apache Kafka 4.4.0: JACKDAW_KAFKA4_LIBS, or where setup.sh
+// puts them.
+func Jars4() (string, error) { return libs("JACKDAW_KAFKA4_LIBS", "kafka-4.4.0") }
+
+func libs(env, name string) (string, error) {
+	dir := os.Getenv(env)
 	if dir == "" {
-		dir = filepath.Join(cacheDir(), "kafka-3.9.2", "libs")
+		dir = filepath.Join(cacheDir(), name, "libs")
 	}
 	found, err := filepath.Glob(filepath.Join(dir, "kafka_2.13-*.jar"))
 	if err != nil || len(found) == 0 {
@@ -95,12 +102,20 @@ func Binary() (string, error) { return binary() }
 // scratch is a directory of this test binary, removed by CloseShared.
 var scratch = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "jackdaw-compat-") })
 
-// java returns a command line for a main class of the jars.
+// java returns a command line for a main class of the 3.9.2 jars.
 func java(log4j string, options []string, class string, args ...string) (string, []string, error) {
 	jars, err := Jars()
 	if err != nil {
 		return "", nil, err
 	}
+	if log4j != "" {
+		options = append(slices.Clip(options), "-Dlog4j.configuration=file:"+log4j)
+	}
+	return javaOf(jars, options, class, args...)
+}
+
+// javaOf returns a command line for a main class of the jars in a directory.
+func javaOf(jars string, options []string, class string, args ...string) (string, []string, error) {
 	path, err := exec.LookPath("java")
 	if err != nil {
 		return "", nil, fmt.Errorf("java: %w", err)
@@ -109,9 +124,6 @@ func java(log4j string, options []string, class string, args ...string) (string,
 		"-cp", filepath.Join(jars, "*"), "-Djava.awt.headless=true",
 		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
 	}, options...)
-	if log4j != "" {
-		line = append(line, "-Dlog4j.configuration=file:"+log4j)
-	}
 	return path, append(append(line, class), args...), nil
 }
 
@@ -140,6 +152,26 @@ func Tool(stdin, class string, args ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return runTool(stdin, class, path, line)
+}
+
+// Tool4 is Tool with the tools of Apache Kafka 4.4.0.
+func Tool4(stdin, class string, args ...string) (string, error) {
+	jars, err := Jars4()
+	if err != nil {
+		return "", err
+	}
+	path, line, err := javaOf(jars, []string{
+		"-Xmx256m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+		"-Dlog4j2.loggerContextFactory=org.apache.logging.log4j.simple.SimpleLoggerContextFactory",
+	}, class, args...)
+	if err != nil {
+		return "", err
+	}
+	return runTool(stdin, class, path, line)
+}
+
+func runTool(stdin, class, path string, line []string) (string, error) {
 	cmd := exec.CommandContext(context.Background(), path, line...)
 	cmd.Stdin = strings.NewReader(stdin)
 	out, err := cmd.CombinedOutput()
