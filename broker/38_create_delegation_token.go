@@ -6,6 +6,7 @@ import (
 
 	"jackdaw/broker/network"
 	"jackdaw/protocol"
+	"jackdaw/security"
 )
 
 // CreateDelegationToken (38), v0-3. Kafka: KafkaApis.handleCreateTokenRequest; KIP-48. Nobody can have a token where nobody has a name:
@@ -13,7 +14,8 @@ import (
 func (b *Broker) handleCreateDelegationToken(r *network.Request) {
 	resp := r.Body.ResponseKind().(*kmsg.CreateDelegationTokenResponse)
 	resp.ErrorCode = protocol.ErrorCode(tokenRefusal(r))
-	resp.PrincipalType, resp.PrincipalName = principalParts(r.Conn.Principal())
+	principal := r.Conn.Principal()
+	resp.PrincipalType, resp.PrincipalName = principal.Type, principal.Name
 	resp.TokenRequesterPrincipalType, resp.TokenRequesterPrincipalName = resp.PrincipalType, resp.PrincipalName
 	resp.IssueTimestamp, resp.ExpiryTimestamp, resp.MaxTimestamp = -1, -1, -1
 	resp.HMAC = []byte{}
@@ -22,7 +24,7 @@ func (b *Broker) handleCreateDelegationToken(r *network.Request) {
 
 // tokenRefusal says why there are no delegation tokens. Kafka: KafkaApis.allowTokenRequests.
 func tokenRefusal(r *network.Request) error {
-	if r.Conn.Principal() == "User:ANONYMOUS" {
+	if r.Conn.Principal() == security.Anonymous {
 		return kerr.DelegationTokenRequestNotAllowed
 	}
 	return kerr.DelegationTokenAuthDisabled

@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"strings"
 	"unsafe"
 
 	"jackdaw/metadata"
@@ -42,12 +41,6 @@ func value(s *string) string {
 		return ""
 	}
 	return *s
-}
-
-// principalParts splits "User:alice" into type and name. Kafka: SecurityUtils.parseKafkaPrincipal.
-func principalParts(principal string) (kind, name string) {
-	kind, name, _ = strings.Cut(principal, ":")
-	return kind, name
 }
 
 // errorText is ErrorMessage for the answers in which Kafka has an empty text, and not null, when all is well.

@@ -180,8 +180,7 @@ func (q *quotas) find(k quota.Kind, r *network.Request) (quota.Quota, bool) {
 	if !table.Any(k) {
 		return quota.Quota{}, false
 	}
-	_, user := principalParts(r.Conn.Principal())
-	return table.Find(k, user, r.ClientID)
+	return table.Find(k, r.Conn.Principal().Name, r.ClientID)
 }
 
 // Use records bytes of a request, and returns for how long its sender is to be held up.

@@ -2,6 +2,7 @@ package network
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
 	"strconv"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"jackdaw/security"
 )
 
 // Conn is one connection. Its methods are safe for concurrent use. Kafka: KafkaChannel.
@@ -30,7 +33,7 @@ type Conn struct {
 	// mutedUntil is when the next request may be handled, in nanoseconds since 1970; 0 before the first throttle.
 	mutedUntil atomic.Int64
 
-	principal atomic.Pointer[string]
+	principal atomic.Pointer[security.Principal]
 	client    atomic.Pointer[Client]
 
 	in  frameReader
@@ -62,15 +65,12 @@ type Conn struct {
 // Client is what a client has told about its software (KIP-511).
 type Client struct{ Name, Version string }
 
-// anonymous is the principal of a connection without authentication. Kafka: KafkaPrincipal.ANONYMOUS.
-const anonymous = "User:ANONYMOUS"
-
 func newConn(s *Server, l *listener, nc net.Conn, index int64) *Conn {
 	c := &Conn{s: s, listener: l, nc: nc, wakeReader: make(chan struct{}, 1), wakeWriter: make(chan struct{}, 1)}
 	c.ctx, c.cancel = context.WithCancel(s.group.Context())
 	c.id = nc.LocalAddr().String() + "-" + nc.RemoteAddr().String() + "-" + strconv.FormatInt(index, 10)
 	c.ip = addrIP(nc.RemoteAddr())
-	c.host = "/" + c.ip.String()
+	c.host = "/" + hostOf(c.ip)
 	if tc, ok := nc.(*net.TCPConn); ok {
 		if raw, err := tc.SyscallConn(); err == nil {
 			c.raw = raw
@@ -96,16 +96,19 @@ func (c *Conn) RemoteAddr() net.Addr { return c.nc.RemoteAddr() }
 // RemoteHost is the peer's IP as Kafka writes the hosts of clients: "/127.0.0.1".
 func (c *Conn) RemoteHost() string { return c.host }
 
-// Principal is who the peer has proven to be, "User:ANONYMOUS" without authentication.
-func (c *Conn) Principal() string {
+// Host is the peer's IP as Java writes it, which is what the hosts of ACLs are compared with: "127.0.0.1", "0:0:0:0:0:0:0:1".
+func (c *Conn) Host() string { return c.host[1:] }
+
+// Principal is who the peer has proven to be, security.Anonymous without authentication.
+func (c *Conn) Principal() security.Principal {
 	if p := c.principal.Load(); p != nil {
 		return *p
 	}
-	return anonymous
+	return security.Anonymous
 }
 
-// SetPrincipal is called by authentication.
-func (c *Conn) SetPrincipal(p string) { c.principal.Store(&p) }
+// SetPrincipal is called by authentication, before the first request that is not its own.
+func (c *Conn) SetPrincipal(p security.Principal) { c.principal.Store(&p) }
 
 // Client is the client's software, as it said in ApiVersions; zero before that.
 func (c *Conn) Client() Client {
@@ -118,6 +121,16 @@ func (c *Conn) Client() Client {
 // SetClient remembers the client's software from a valid ApiVersions request.
 func (c *Conn) SetClient(req *kmsg.ApiVersionsRequest) {
 	c.client.Store(&Client{Name: req.ClientSoftwareName, Version: req.ClientSoftwareVersion})
+}
+
+// hostOf writes an address as Java does, which does not shorten IPv6. Java: InetAddress.getHostAddress.
+func hostOf(ip netip.Addr) string {
+	if !ip.Is6() {
+		return ip.String()
+	}
+	b := ip.As16()
+	g := func(i int) int { return int(b[2*i])<<8 | int(b[2*i+1]) }
+	return fmt.Sprintf("%x:%x:%x:%x:%x:%x:%x:%x", g(0), g(1), g(2), g(3), g(4), g(5), g(6), g(7))
 }
 
 // touch notes that bytes have moved.

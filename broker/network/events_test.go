@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"jackdaw/security"
 )
 
 func TestEventLog_Flood_BoundedAndCounted(t *testing.T) {
@@ -61,14 +64,22 @@ func TestConn_Accessors(t *testing.T) {
 	c := dial(t, s, "PLAINTEXT")
 	served(c)
 	got := receive(t, seen)
-	if got.Listener() != "PLAINTEXT" || got.RemoteHost() != "/127.0.0.1" || got.Principal() != "User:ANONYMOUS" || got.InterBroker() {
+	if got.Listener() != "PLAINTEXT" || got.RemoteHost() != "/127.0.0.1" || got.Host() != "127.0.0.1" || got.Principal() != security.Anonymous || got.InterBroker() {
 		t.Errorf("%s %s %s", got.Listener(), got.RemoteHost(), got.Principal())
 	}
 	if want := s.Addr("PLAINTEXT").String() + "-" + c.LocalAddr().String() + "-0"; got.ID() != want {
 		t.Errorf("id %s, want %s", got.ID(), want)
 	}
-	got.SetPrincipal("User:alice")
-	if got.Principal() != "User:alice" {
+	got.SetPrincipal(security.User("alice"))
+	if got.Principal() != security.User("alice") {
 		t.Error("principal")
+	}
+}
+
+func TestHostOf_IPv6_IsWrittenInFull(t *testing.T) {
+	for ip, want := range map[string]string{"::1": "0:0:0:0:0:0:0:1", "2001:db8::a0:1": "2001:db8:0:0:0:0:a0:1", "10.0.0.1": "10.0.0.1"} {
+		if got := hostOf(netip.MustParseAddr(ip)); got != want {
+			t.Errorf("%s: %s", ip, got)
+		}
 	}
 }

@@ -27,6 +27,7 @@ var rooms = []room{
 	{name: "metadata", pure: true},
 	{name: "protocol/record", pure: true},
 	{name: "protocol"},
+	{name: "security", pure: true},
 
 	{name: "log/index", level: 1, may: []string{"internal/vfs"}},
 	{name: "log/epoch", level: 1, may: []string{"internal/vfs"}},
@@ -61,12 +62,12 @@ var rooms = []room{
 		"internal/run", "internal/metrics", "protocol", "protocol/record", "coordinator", "coordinator/group", "coordinator/txn",
 	}},
 
-	{name: "broker/network", level: 4, may: []string{"internal/run", "internal/metrics", "internal/budget", "protocol"}},
+	{name: "broker/network", level: 4, may: []string{"internal/run", "internal/metrics", "internal/budget", "protocol", "security"}},
 	{name: "broker", level: 5, may: []string{
 		"internal/vfs", "internal/run", "internal/metrics", "internal/budget", "internal/purgatory", "protocol", "protocol/record",
 		"config", "quota", "log", "log/checkpoint", "log/cleaner", "zkstore", "zkstore/znode", "zkstore/zkserver", "peer", "replication", "controller",
 		"controller/state", "coordinator", "coordinator/group", "coordinator/txn", "coordinator/service",
-		"broker/network",
+		"security", "broker/network",
 	}},
 
 	{name: "cmd/jackdaw", level: 6, may: []string{
