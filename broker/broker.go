@@ -44,8 +44,8 @@ type Broker struct {
 	// id and clusterID are known once ZooKeeper and the data directories have been asked, and fixed from then on.
 	id        metadata.BrokerID
 	clusterID string
-	// advertised are the endpoints that are registered, with the bound port in place of port 0.
-	advertised []metadata.Endpoint
+	// advertised are the endpoints that are registered, with the bound port in place of port 0; only replaced.
+	advertised atomic.Pointer[[]metadata.Endpoint]
 	// brokerEpoch is the czxid of the newest registration, -1 before the first; registered is closed with that.
 	brokerEpoch    atomic.Int64
 	registered     chan struct{}
@@ -145,8 +145,8 @@ func (b *Broker) Run(ctx context.Context) error {
 func (b *Broker) Ready() <-chan struct{} { return b.ready }
 
 // Endpoints returns the addresses that clients are told, with the real port where port 0 was configured. It is valid
-// once Ready is closed. The slice must not be changed.
-func (b *Broker) Endpoints() []metadata.Endpoint { return b.advertised }
+// once Ready is closed, until listeners are changed. The slice must not be changed.
+func (b *Broker) Endpoints() []metadata.Endpoint { return *b.advertised.Load() }
 
 // serve waits for the end: the caller's, or a part that failed.
 func (b *Broker) serve(ctx context.Context, parts *run.Group) error {

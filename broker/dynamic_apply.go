@@ -26,6 +26,7 @@ func (b *Broker) applyDynamic(ctx context.Context, was, now *config.Broker) {
 			b.log.Error("connection limits not changed", "err", err)
 		}
 	}
+	b.applyListeners(ctx, now)
 	b.quotas.most.Store(int64(now.Network.MaxConnectionRate))
 	if n := now.Replication.NumFetchers; n != was.Replication.NumFetchers {
 		b.replicas.SetFetchers(max(n, 1))

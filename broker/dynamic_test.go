@@ -3,6 +3,7 @@ package broker_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"strconv"
@@ -170,12 +171,83 @@ func TestDynamicConfig_ChangesAtTheSameTime_NoneIsLost(t *testing.T) {
 	}
 }
 
-func TestDynamicConfig_NeedsRestart_IsRefused(t *testing.T) {
+func TestDynamicListeners_AddressOfOneThatStays_IsRefused(t *testing.T) {
 	r := start(t, t.TempDir())
 	admin := kadm.NewClient(r.client(t))
 	err := alterBroker(t, admin, kadm.SetConfig, "listeners", "PLAINTEXT://127.0.0.1:1", 7)
 	if !errors.Is(err, kerr.InvalidRequest) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestDynamicListeners_AddedAndRemoved_RegisteredAtOnce adds a listener without a restart: it is bound, registered and told to
+// clients; it goes again, with its connections; and what is in ZooKeeper counts at the next start.
+func TestDynamicListeners_AddedAndRemoved_RegisteredAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	r := start(t, dir)
+	admin := kadm.NewClient(r.client(t))
+	main := r.Endpoints()[0]
+	set := func(key, value string) kadm.AlterConfig {
+		return kadm.AlterConfig{Op: kadm.SetConfig, Name: key, Value: &value}
+	}
+	alter := func(changes ...kadm.AlterConfig) {
+		t.Helper()
+		resp, err := admin.AlterBrokerConfigs(t.Context(), changes, 7)
+		if err == nil {
+			err = resp[0].Err
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	listening := func(r *running, n int) {
+		t.Helper()
+		eventually(t, "listeners", func() error {
+			if got := len(r.Endpoints()); got != n {
+				return fmt.Errorf("%d listeners, want %d", got, n)
+			}
+			return nil
+		})
+	}
+	second := func(r *running) *kgo.Client {
+		e := r.Endpoints()[1]
+		return r.client(t, kgo.SeedBrokers(net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))))
+	}
+	told := func(r *running) {
+		t.Helper()
+		// The controller tells the new endpoint once it has seen the registration.
+		eventually(t, "metadata by the new listener", func() error {
+			m, err := kadm.NewClient(second(r)).BrokerMetadata(t.Context())
+			if err == nil && (len(m.Brokers) != 1 || m.Brokers[0].Port != r.Endpoints()[1].Port) {
+				err = fmt.Errorf("brokers %+v", m.Brokers)
+			}
+			return err
+		})
+	}
+	alter(set("listeners", "PLAINTEXT://127.0.0.1:0,SECOND://127.0.0.1:0"), set("listener.security.protocol.map", "PLAINTEXT:PLAINTEXT,SECOND:PLAINTEXT"))
+	listening(r, 2)
+	told(r)
+	r.end(t)
+
+	again := start(t, dir)
+	if got := again.Endpoints(); len(got) != 2 || got[0].Listener != main.Listener {
+		t.Fatalf("after a restart: %v", got)
+	}
+	told(again)
+	removed := second(again)
+	if err := removed.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	admin = kadm.NewClient(again.client(t))
+	alter(kadm.AlterConfig{Op: kadm.DeleteConfig, Name: "listeners"})
+	listening(again, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := removed.Ping(ctx); err == nil {
+		t.Error("the removed listener still answers")
+	}
+	if err := again.client(t).Ping(t.Context()); err != nil {
+		t.Errorf("the other listener: %v", err)
 	}
 }
 

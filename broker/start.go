@@ -15,7 +15,6 @@ import (
 	"jackdaw/metadata"
 	"jackdaw/zkstore"
 	"jackdaw/zkstore/zkserver"
-	"jackdaw/zkstore/znode"
 )
 
 // readyTimeout is how long the start waits for the controller's first UpdateMetadata before it goes on without.
@@ -159,23 +158,6 @@ func (b *Broker) writeMeta() error {
 	return nil
 }
 
-// resolveEndpoints fills in what the operating system chose: the port of a listener with port 0, and the host name where
-// neither listeners nor advertised.listeners has one.
-func (b *Broker) resolveEndpoints() ([]metadata.Endpoint, error) {
-	out := make([]metadata.Endpoint, 0, len(b.cfg.Network.Advertised))
-	for _, e := range b.cfg.Network.Advertised {
-		if e.Port == 0 {
-			addr, ok := b.network.Addr(e.Listener).(*net.TCPAddr)
-			if !ok {
-				return nil, fmt.Errorf("advertised.listeners: %s is not among listeners", e.Listener)
-			}
-			e.Port = int32(addr.Port)
-		}
-		out = append(out, e)
-	}
-	return out, nil
-}
-
 // registerFirst registers the broker, once it can answer the controller. A session lost just then is waited for.
 func (b *Broker) registerFirst(ctx context.Context) error {
 	b.booted.Store(true)
@@ -218,17 +200,13 @@ func (b *Broker) sessionExpired() {
 
 // register puts the broker into /brokers/ids and remembers its epoch, then watches for changes of configuration.
 func (b *Broker) register(ctx context.Context, session *zkstore.Session) error {
-	epoch, err := session.RegisterBroker(ctx, znode.BrokerInfo{
-		Broker:      metadata.Broker{ID: b.id, Endpoints: b.advertised, Rack: b.cfg.Rack},
-		JMXPort:     -1,
-		TimestampMs: time.Now().UnixMilli(),
-	})
+	epoch, err := b.registerEndpoints(ctx, session)
 	if err != nil {
 		return fmt.Errorf("register broker %d: %w", b.id, err)
 	}
 	b.brokerEpoch.Store(epoch)
 	b.registeredOnce.Do(func() { close(b.registered) })
-	b.log.Info("registered", "epoch", epoch, "endpoints", b.advertised)
+	b.log.Info("registered", "epoch", epoch, "endpoints", b.Endpoints())
 	if err := b.quotas.Load(ctx, session); err != nil {
 		return err
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"net"
-	"strconv"
 	"time"
 
 	"jackdaw/broker/network"
@@ -54,12 +52,10 @@ func (b *Broker) openLogs(ctx context.Context) error {
 
 // openNetwork binds the listeners, so that the addresses to register are known.
 func (b *Broker) openNetwork(ctx context.Context) error {
-	listeners := make([]network.ListenerConfig, 0, len(b.cfg.Network.Listeners))
-	for _, l := range b.cfg.Network.Listeners {
-		listeners = append(listeners, network.ListenerConfig{
-			Name: l.Listener, Addr: net.JoinHostPort(l.Host, strconv.Itoa(int(l.Port))), InterBroker: l.Listener == b.cfg.Network.InterBroker,
-			MaxConns: b.cfg.Network.MaxConnectionsOf[l.Listener],
-		})
+	settings := b.topics.broker.Load()
+	listeners := make([]network.ListenerConfig, 0, len(settings.Network.Listeners))
+	for _, l := range settings.Network.Listeners {
+		listeners = append(listeners, b.listenerConfig(settings, l))
 	}
 	b.network = network.New(network.Options{
 		Listeners:              listeners,
@@ -81,10 +77,11 @@ func (b *Broker) openNetwork(ctx context.Context) error {
 	if err := b.network.Start(); err != nil {
 		return err
 	}
-	var err error
-	if b.advertised, err = b.resolveEndpoints(); err != nil {
+	advertised, err := b.resolveEndpoints(settings)
+	if err != nil {
 		return err
 	}
+	b.advertised.Store(&advertised)
 	if b.cfg.Admin.Listen != "" {
 		if b.admin, err = openAdminServer(ctx, b.cfg.Admin.Listen, b.registry, b.serving.Load); err != nil {
 			return err

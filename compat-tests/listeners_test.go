@@ -3,11 +3,13 @@
 package compat
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"jackdaw/compat-tests/cluster"
@@ -79,6 +81,69 @@ func TestListeners_AnswersFitTheListener(t *testing.T) {
 			t.Errorf("%s: leader of on-one: %+v", name, m.Topics[0].Partitions[0])
 		}
 	}
+	checkAddedListener(t, c, ports)
+}
+
+// checkAddedListener gives the third broker its EXTERNAL while it runs, and takes it away again.
+func checkAddedListener(t *testing.T, c *cluster.Cluster, ports []twoListeners) {
+	t.Helper()
+	third, adm := c.Broker(3), admin(t, c)
+	alter := func(op kadm.IncrementalOp, more string) {
+		t.Helper()
+		var changes []kadm.AlterConfig
+		for _, key := range []string{"listeners", "advertised.listeners"} {
+			value := third.Config[key] + more
+			changes = append(changes, kadm.AlterConfig{Op: op, Name: key, Value: &value})
+		}
+		if r, err := adm.AlterBrokerConfigs(t.Context(), changes, 3); err != nil || r[0].Err != nil {
+			t.Fatal(err, r)
+		}
+	}
+	known := func(want int) {
+		t.Helper()
+		cluster.Eventually(t, 10*time.Second, "brokers by EXTERNAL", func() error {
+			m, err := wire.Metadata(ports[0].external.Addr())
+			if err == nil && len(m.Brokers) != want {
+				err = fmt.Errorf("%d brokers, want %d", len(m.Brokers), want)
+			}
+			return err
+		})
+	}
+	addr, epoch := ports[2].external.Addr(), brokerEpoch(t, c, 3)
+	alter(kadm.SetConfig, ",EXTERNAL://"+addr)
+	known(3)
+	conn, err := wire.Dial(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	resp, err := conn.Do(wire.NewMetadata("on-three"), 12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := resp.(*kmsg.MetadataResponse).Topics[0].Partitions[0]; p.ErrorCode != 0 || p.Leader != 3 {
+		t.Errorf("by the added listener: leader %d, error %d", p.Leader, p.ErrorCode)
+	}
+	alter(kadm.DeleteConfig, "")
+	known(2)
+	if _, err := conn.Do(wire.NewMetadata(), 12); !errors.Is(err, wire.ErrClosed) {
+		t.Errorf("on a connection of the removed listener: %v", err)
+	}
+	if _, err := wire.Dial(addr); err == nil {
+		t.Error("the removed listener takes connections")
+	}
+	if got := brokerEpoch(t, c, 3); got != epoch {
+		t.Errorf("the broker registered anew: epoch %d, was %d", got, epoch)
+	}
+}
+
+func brokerEpoch(t *testing.T, c *cluster.Cluster, id int) int64 {
+	t.Helper()
+	epoch, err := c.Tree.BrokerEpoch(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return epoch
 }
 
 // checkListener compares the addresses in Metadata, DescribeCluster and FindCoordinator with what is advertised there.

@@ -128,6 +128,9 @@ func (l *Loaded) ValidateChange(now *Broker, d Dynamic, settings map[string]stri
 	if err := now.validateThreads(b); err != nil {
 		return err
 	}
+	if err := now.Network.validateListeners(&b.Network); err != nil {
+		return err
+	}
 	return refuseWithoutEffect(now, b, settings)
 }
 
@@ -197,9 +200,6 @@ func (b *Broker) validateThreads(next *Broker) error {
 	return nil
 }
 
-// restartKeys are dynamic in Kafka, but need a restart here.
-var restartKeys = []string{"listeners", "advertised.listeners", "listener.security.protocol.map"}
-
 // refuseWithoutEffect refuses to change what would only count after a restart, or not at all: to accept it would promise
 // otherwise. What another broker has written before stays.
 func refuseWithoutEffect(now, next *Broker, settings map[string]string) error {
@@ -207,9 +207,6 @@ func refuseWithoutEffect(now, next *Broker, settings map[string]string) error {
 	for _, name := range sortedKeys(settings) {
 		if reflect.DeepEqual(was.value(name), will.value(name)) {
 			continue
-		}
-		if slices.Contains(restartKeys, name) {
-			return refuse(name, "Changing %s needs a restart of the broker: set it in server.properties", name)
 		}
 		if _, isQuota := dynamicByName[name]; isQuota {
 			continue

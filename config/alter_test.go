@@ -128,7 +128,19 @@ func TestValidateChange_Brokers_KafkasTextsAndOurs(t *testing.T) {
 			"other listeners",
 			map[string]string{"listeners": "PLAINTEXT://:9093"},
 			true,
-			"Changing listeners needs a restart of the broker: set it in server.properties",
+			"Changing the address of listener PLAINTEXT needs a restart of the broker: set it in server.properties, or add a listener of another name",
+		},
+		{
+			"one listener more",
+			map[string]string{"listeners": "PLAINTEXT://:9092,SECOND://:9093", "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SECOND:PLAINTEXT"},
+			true,
+			"",
+		},
+		{
+			"without the listener of brokers",
+			map[string]string{"listeners": "SECOND://:9093", "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SECOND:PLAINTEXT"},
+			true,
+			"inter.broker.listener.name must be a listener name defined in advertised.listeners. The valid options based on currently configured listeners are SECOND",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -196,6 +196,24 @@ func served(n *Network) error {
 	return nil
 }
 
+// validateListeners refuses to change a listener that stays: its connections would go on as before.
+// Kafka: DynamicListenerConfig.validateReconfiguration. Differs from Kafka: an address that would count only after a
+// restart is refused.
+func (n *Network) validateListeners(next *Network) error {
+	for _, will := range next.Listeners {
+		i := slices.IndexFunc(n.Listeners, func(e metadata.Endpoint) bool { return e.Listener == will.Listener })
+		switch {
+		case i < 0:
+		case n.Listeners[i].Protocol != will.Protocol:
+			return refuse("listener.security.protocol.map", "Security protocol cannot be updated for existing listener %s", will.Listener)
+		case n.Listeners[i] != will:
+			return refuse("listeners", "Changing the address of listener %s needs a restart of the broker: set it in server.properties, "+
+				"or add a listener of another name", will.Listener)
+		}
+	}
+	return nil
+}
+
 func names(endpoints []metadata.Endpoint) []string {
 	out := make([]string, len(endpoints))
 	for i, e := range endpoints {

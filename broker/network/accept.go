@@ -21,10 +21,17 @@ type listener struct {
 	once    sync.Once
 }
 
+func newListener(c ListenerConfig) *listener {
+	return &listener{ListenerConfig: c, stopped: make(chan struct{})}
+}
+
 func (l *listener) bind() error {
 	ln, err := net.Listen("tcp", l.Addr) //nolint:noctx // binding does not block, but for a host name to resolve
+	if err != nil {
+		return fmt.Errorf("listener %s at %s: %w", l.Name, l.Addr, err)
+	}
 	l.ln = ln
-	return err
+	return nil
 }
 
 func (l *listener) stop() {
@@ -50,7 +57,7 @@ func (s *Server) accept(ctx context.Context, l *listener) error {
 				_ = nc.Close() // nothing was sent
 				return nil     //nolint:nilerr // stopped, which is no fault
 			}
-			if f := s.o.ThrottleAccept; f != nil && (!l.InterBroker || len(s.listeners) == 1) {
+			if f := s.o.ThrottleAccept; f != nil && (!l.InterBroker || len(s.listeners()) == 1) {
 				pause(ctx, f()) // those behind it wait in the backlog
 			}
 			s.welcome(l, nc)

@@ -133,7 +133,9 @@ func (l *limits) free(li *listener) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.total--
-	l.mu.byListener[li]--
+	if l.mu.byListener[li]--; l.mu.byListener[li] == 0 {
+		delete(l.mu.byListener, li) // it may have been removed
+	}
 	l.wakeLocked()
 }
 

@@ -3,6 +3,7 @@ package network
 import (
 	"context"
 	"errors"
+	"net"
 	"testing"
 	"time"
 )
@@ -153,5 +154,48 @@ func TestServer_StartTwiceOnOnePort_NamesListener(t *testing.T) {
 	again := New(Options{Listeners: []ListenerConfig{{Name: "EXTERNAL", Addr: s.Addr("PLAINTEXT").String()}}})
 	if err := again.Start(); err == nil || err.Error()[:17] != "listener EXTERNAL" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A listener that is added serves at once. When it is removed, what is in work is answered, and others go on.
+func TestServer_ListenerAddedAndRemoved_OthersGoOn(t *testing.T) {
+	parked := make(chan *Request, 1)
+	s := startServer(t, Options{}, func(r *Request) {
+		if r.Conn.Listener() == "EXTRA" {
+			parked <- r
+			return
+		}
+		r.Respond(r.Body.ResponseKind())
+	})
+	stays := dial(t, s, "PLAINTEXT")
+	served(stays)
+	extra := ListenerConfig{Name: "EXTRA", Addr: "127.0.0.1:0"}
+	if err := s.AddListener(extra); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.AddListener(extra); err == nil {
+		t.Error("added twice")
+	}
+	asking, silent := dial(t, s, "EXTRA"), dial(t, s, "EXTRA")
+	asking.send(metadataRequest())
+	r := receive(t, parked)
+	addr := s.Addr("EXTRA").String()
+	s.RemoveListener("EXTRA")
+	s.RemoveListener("EXTRA")
+	silent.expectClosed()
+	r.Respond(r.Body.ResponseKind())
+	asking.expect(1)
+	asking.expectClosed()
+	if _, err := net.Dial("tcp", addr); err == nil {
+		t.Error("somebody listens there still")
+	}
+	stays.send(metadataRequest())
+	stays.expect(2)
+	if err := s.AddListener(ListenerConfig{Name: "OTHER", Addr: addr}); err != nil {
+		t.Errorf("the port of the removed listener: %v", err)
+	}
+	s.StopAccepting()
+	if err := s.AddListener(ListenerConfig{Name: "LATE", Addr: "127.0.0.1:0"}); err == nil {
+		t.Error("added while the server stops")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -85,19 +86,23 @@ func (o *Options) setDefaults() {
 // Server accepts and serves connections. New, Start, Run and Close are called once each, in that order; Close and
 // StopAccepting may be called again. Kafka: SocketServer.
 type Server struct {
-	o         Options
-	listeners []*listener
-	limits    *limits
-	events    eventLog
-	m         *serverMetrics
-	frames    framePool
-	bufs      bufPool
-	group     *run.Group // set by Run before the first connection
+	o      Options
+	limits *limits
+	events eventLog
+	m      *serverMetrics
+	frames framePool
+	bufs   bufPool
+	group  *run.Group // set by Run before the first connection
 
 	mu struct {
 		sync.Mutex
-		conns map[*Conn]struct{}
-		next  int64
+		// listeners is never changed in place. running: each of them has an acceptor, or gets it from Run.
+		listeners []*listener
+		running   bool
+		// closed: nothing is accepted any more.
+		closed bool
+		conns  map[*Conn]struct{}
+		next   int64
 		// stopping: no connection is added any more. empty is closed when the last one has gone after that.
 		stopping bool
 		empty    chan struct{}
@@ -112,7 +117,7 @@ func New(o Options) *Server {
 	s.mu.conns = make(map[*Conn]struct{})
 	s.mu.empty = make(chan struct{})
 	for _, l := range o.Listeners {
-		s.listeners = append(s.listeners, &listener{ListenerConfig: l, stopped: make(chan struct{})})
+		s.mu.listeners = append(s.mu.listeners, newListener(l))
 	}
 	return s
 }
@@ -120,10 +125,10 @@ func New(o Options) *Server {
 // Start binds all listeners, so that their addresses are known; connections wait in the backlog until Run. The error names
 // the listener, and then none is bound.
 func (s *Server) Start() error {
-	for _, l := range s.listeners {
+	for _, l := range s.listeners() {
 		if err := l.bind(); err != nil {
 			s.StopAccepting()
-			return fmt.Errorf("listener %s at %s: %w", l.Name, l.Addr, err)
+			return err
 		}
 	}
 	return nil
@@ -131,7 +136,7 @@ func (s *Server) Start() error {
 
 // Addr is the bound address of a listener, nil for an unknown one.
 func (s *Server) Addr(name string) net.Addr {
-	for _, l := range s.listeners {
+	for _, l := range s.listeners() {
 		if l.Name == name && l.ln != nil {
 			return l.ln.Addr()
 		}
@@ -159,8 +164,8 @@ func (s *Server) Run(ctx context.Context) error {
 		return fmt.Errorf("max.connections.per.ip.overrides: %w", err)
 	}
 	s.group = run.New(ctx, s.o.Logger)
-	for _, l := range s.listeners {
-		s.group.Go("network-acceptor-"+l.Name, func(ctx context.Context) error { return s.accept(ctx, l) })
+	for _, l := range s.setRunning() {
+		s.startAcceptor(l)
 	}
 	if s.o.IdleTimeout > 0 {
 		s.group.Go("network-idle", s.sweep)
@@ -176,9 +181,12 @@ func (s *Server) Run(ctx context.Context) error {
 	return s.group.Wait()
 }
 
-// StopAccepting closes the listeners; connections go on.
+// StopAccepting closes the listeners, and lets none be added; connections go on.
 func (s *Server) StopAccepting() {
-	for _, l := range s.listeners {
+	s.mu.Lock()
+	s.mu.closed = true
+	s.mu.Unlock()
+	for _, l := range s.listeners() {
 		l.stop()
 	}
 }
@@ -212,11 +220,11 @@ func (s *Server) eachConn(f func(*Conn)) int {
 	return len(all)
 }
 
-// admit makes a connection of an accepted socket. ok is false when the server stops.
+// admit makes a connection of an accepted socket. ok is false when the server stops, or the listener was removed meanwhile.
 func (s *Server) admit(l *listener, nc net.Conn) (c *Conn, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.stopping {
+	if s.mu.stopping || !slices.Contains(s.mu.listeners, l) {
 		return nil, false
 	}
 	c = newConn(s, l, nc, s.mu.next)
