@@ -14,11 +14,13 @@ import (
 	"jackdaw/replication"
 )
 
-// coordinatorLog gives coordinators the partitions of their internal topic: appends as leader with acks=all, and the
-// reading of a whole partition when it is loaded.
+// coordinatorLog gives coordinators the partitions of their internal topic: appends as leader, and the reading of a
+// whole partition when it is loaded.
 type coordinatorLog struct {
 	replicas *replication.ReplicaManager
 	logs     *log.Manager
+	// acks of each append: offsets.commit.required.acks, and -1 for transactions. Kafka: TransactionLog.EnforcedRequiredAcks.
+	acks int16
 	// loadBytes is how much is read at once: offsets.load.buffer.size.
 	loadBytes int
 	// verifiedOnly tells whether transactional batches are refused unless their transaction was verified.
@@ -30,7 +32,7 @@ func (c *coordinatorLog) Append(tp metadata.TopicPartition, epoch metadata.Leade
 	done func(error),
 ) (int64, error) {
 	info, err := c.replicas.AppendBatch(replication.BatchAppend{
-		TP: tp, Epoch: epoch, Origin: log.Coordinator, Records: batch, Timeout: timeout, VerifiedOnly: c.verifiedOnly(),
+		TP: tp, Epoch: epoch, Origin: log.Coordinator, Records: batch, Acks: c.acks, Timeout: timeout, VerifiedOnly: c.verifiedOnly(),
 	}, done)
 	return info.FirstOffset, err
 }

@@ -24,12 +24,14 @@ const loadBytes = 5 << 20
 
 // openCoordinators makes the two coordinators. They lead nothing yet.
 func (b *Broker) openCoordinators() {
-	l := &coordinatorLog{replicas: b.replicas, logs: b.logs, loadBytes: loadBytes, verifiedOnly: b.verifiesTransactions}
-	b.groups = service.NewGroups(b.groupsConfig(l))
+	l := coordinatorLog{replicas: b.replicas, logs: b.logs, acks: -1, loadBytes: loadBytes, verifiedOnly: b.verifiesTransactions}
+	groups := l
+	groups.acks = b.cfg.Groups.CommitAcks
+	b.groups = service.NewGroups(b.groupsConfig(&groups))
 	b.markers = newPeerLinks(func(ctx context.Context, to metadata.BrokerID) (replication.Leader, error) {
 		return b.dialLeader(ctx, to, fmt.Sprintf("broker-%d-txn-marker-sender", b.id))
 	})
-	b.transactions = service.NewTransactions(b.transactionsConfig(l))
+	b.transactions = service.NewTransactions(b.transactionsConfig(&l))
 	b.openVerifier()
 }
 

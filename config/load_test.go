@@ -126,6 +126,7 @@ func TestLoad_BadSettings_OneLineThatNamesTheKey(t *testing.T) {
 		{"replica.fetch.wait.max.ms=40000", "replica.socket.timeout.ms should always be at least replica.fetch.wait.max.ms to prevent unnecessary socket timeouts"},
 		{"replica.fetch.wait.max.ms=20000;replica.lag.time.max.ms=10000", "replica.fetch.wait.max.ms should always be less than or equal to replica.lag.time.max.ms to prevent frequent changes in ISR"},
 		{"offsets.commit.required.acks=5", "offsets.commit.required.acks must be greater or equal to -1 and less or equal to offsets.topic.replication.factor"},
+		{"offsets.commit.required.acks=2", "Invalid value 2 for configuration offsets.commit.required.acks: only -1, 0 and 1 can be waited for"},
 		{"log.cleaner.threads=200", "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread."},
 		{"log.dirs=", "At least one log directory must be defined via log.dirs or log.dir."},
 		{"log.dirs=/a,/b, /a", "Duplicate log directory found: /a in log.dirs"},

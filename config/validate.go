@@ -77,6 +77,10 @@ func validateGroups(r *reader, b *Broker) error {
 		return refuse("offsets.commit.required.acks", "offsets.commit.required.acks must be greater or equal to -1 and less or "+
 			"equal to offsets.topic.replication.factor")
 	}
+	if g.CommitAcks > 1 { // Kafka starts, and refuses each commit: ReplicaManager.isValidRequiredAcks
+		return refuse("offsets.commit.required.acks", "Invalid value %d for configuration offsets.commit.required.acks: "+
+			"only -1, 0 and 1 can be waited for", g.CommitAcks)
+	}
 	if g.CompressionCodec < 0 || g.CompressionCodec > 4 {
 		return refuse("offsets.topic.compression.codec", "Invalid value %d for configuration offsets.topic.compression.codec: "+
 			"Unknown compression type id: %d", g.CompressionCodec, g.CompressionCodec)

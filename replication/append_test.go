@@ -124,7 +124,7 @@ func TestAppendBatch_CoordinatorOfAnEarlierTerm_IsRefused(t *testing.T) {
 		write := func(epoch metadata.LeaderEpoch) (done error, err error) {
 			done = errors.New("not called")
 			_, err = c.nodes[1].m.AppendBatch(BatchAppend{
-				TP: offsets, Epoch: epoch, Origin: log.Coordinator, Records: batch("a"), Timeout: time.Second,
+				TP: offsets, Epoch: epoch, Origin: log.Coordinator, Records: batch("a"), Acks: -1, Timeout: time.Second,
 			}, func(err error) { done = err })
 			settle(2 * time.Second)
 			return done, err
@@ -147,6 +147,30 @@ func TestAppendBatch_CoordinatorOfAnEarlierTerm_IsRefused(t *testing.T) {
 		}
 		if done, err := write(3); done != nil || err != nil {
 			t.Fatalf("done %v, err %v", done, err)
+		}
+	})
+}
+
+// TestAppendBatch_AcksOfTheLeader_DoneAtOnceBelowMinISR is offsets.commit.required.acks=1 and 0.
+func TestAppendBatch_AcksOfTheLeader_DoneAtOnceBelowMinISR(t *testing.T) {
+	bubble(t, 2, nil, func(t *testing.T, c *cluster) {
+		c.cfg.MinInsyncReplicas = 2
+		c.create(t0, 1, 2)
+		c.setCut(1, 2, true)
+		settle(60 * time.Second)
+		c.wantISR(t0, 1)
+		for _, acks := range []int16{-1, 0, 1} {
+			done := errors.New("not called")
+			_, err := c.nodes[1].m.AppendBatch(BatchAppend{
+				TP: t0, Epoch: metadata.NoEpoch, Origin: log.Coordinator, Records: batch("a"), Acks: acks, Timeout: time.Second,
+			}, func(err error) { done = err })
+			if acks == -1 {
+				if !errors.Is(err, kerr.NotEnoughReplicas) {
+					t.Errorf("acks=all: %v", err)
+				}
+			} else if err != nil || done != nil {
+				t.Errorf("acks=%d: %v, done %v", acks, err, done)
+			}
 		}
 	})
 }
