@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"jackdaw/protocol/record"
@@ -13,10 +12,6 @@ const loadRetry = time.Second
 
 // maxLoadWarnings bounds the lines about records that are not understood in one load.
 const maxLoadWarnings = 20
-
-// errOldFormat stands for message formats 0 and 1. Kafka has written internal topics in format 2 since 0.11, and compaction
-// keeps a format: only a topic that nobody has used since then has such records.
-var errOldFormat = errors.New("message format 0 or 1")
 
 // load reads the partition into a new shard. A failed load starts again with an empty shard, since a state with holes
 // would lose offsets: clients get COORDINATOR_LOAD_IN_PROGRESS meanwhile. It returns false when ctx ended.
@@ -68,8 +63,7 @@ type loader[S Shard] struct {
 
 func (ld *loader[S]) batch(b record.Batch) error {
 	if b.Magic() < 2 {
-		ld.skip(b.BaseOffset(), errOldFormat)
-		return nil
+		return ld.old(b)
 	}
 	if b.IsControl() {
 		if t, _, ok := record.ParseMarker(b); ok {
@@ -88,6 +82,19 @@ func (ld *loader[S]) batch(b record.Batch) error {
 		r.Timestamp = b.BaseTimestamp() + rec.TimestampDelta
 		r.Key, r.Value = rec.Key, rec.Value
 		ld.record(r)
+	}
+	return nil
+}
+
+// old reads a message of format 0 or 1, which internal topics have from before Kafka 0.11: compaction keeps a format.
+func (ld *loader[S]) old(b record.Batch) error {
+	for rec, err := range record.Messages(b, &ld.ws) {
+		if err != nil {
+			return err
+		}
+		ld.record(LogRecord{
+			Offset: rec.Offset, Timestamp: rec.Timestamp, ProducerID: -1, ProducerEpoch: -1, Key: rec.Key, Value: rec.Value,
+		})
 	}
 	return nil
 }

@@ -329,6 +329,32 @@ func TestLoad_RecordsAndMarkers_InOrder(t *testing.T) {
 	})
 }
 
+// A topic that is older than Kafka 0.11 has messages of formats 0 and 1, also compressed ones.
+func TestLoad_OldFormats_ReadAsRecords(t *testing.T) {
+	bubble(t, func(t *testing.T, x *fixture) {
+		for magic := range int8(2) {
+			for i, codec := range []record.Codec{record.None, record.Gzip} {
+				b := record.NewBuilder(codec, record.BuilderOptions{BaseOffset: int64(magic)*4 + int64(i)*2})
+				for _, k := range []string{"a", "bad"} {
+					b.Append(1, []byte(k), []byte("v"), nil)
+				}
+				old, err := record.DownConvert(nil, b.Build(), magic, 0, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				x.log.batches = append(x.log.batches, old)
+			}
+		}
+		x.elect(1)
+		if d := cmp.Diff([]string{"a", "a", "a", "a"}, (<-x.start(words)).body); d != "" {
+			t.Error(d)
+		}
+		if n := x.last().badKeys; n != 4 {
+			t.Errorf("%d bad keys, want 4", n)
+		}
+	})
+}
+
 func TestLoad_Failed_BegunAgainFromNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, x *fixture) {
 		x.log.batches = [][]byte{batchOf(0, "a")}
