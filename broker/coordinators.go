@@ -142,6 +142,7 @@ func (b *Broker) sendTxnMarkers(
 	if to == b.id {
 		return b.writeTxnMarkers(ctx, req), nil
 	}
+	req.Version = b.ibp.TxnMarkersVersion()
 	resp, err := b.markers.Request(ctx, to, req)
 	if err != nil {
 		return nil, err

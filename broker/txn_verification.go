@@ -24,7 +24,11 @@ const (
 // openVerifier makes what asks the coordinators of transactions.
 func (b *Broker) openVerifier() {
 	b.verifierLinks = newPeerLinks(func(ctx context.Context, to metadata.BrokerID) (replication.Leader, error) {
-		return b.dialLeader(ctx, to, fmt.Sprintf("AddPartitionsManager-client-%d", b.id))
+		link, err := b.dialLeader(ctx, to, fmt.Sprintf("AddPartitionsManager-client-%d", b.id))
+		if err != nil {
+			return nil, err
+		}
+		return newVerifierLink(ctx, link)
 	})
 	b.verifier = newTxnVerifier(b.parts, b.registry, b.transactionCoordinator, b.askCoordinator)
 }

@@ -16,9 +16,6 @@ import (
 	"jackdaw/metadata"
 )
 
-// verifyVersion is the version of AddPartitionsToTxn that brokers speak: it knows TRANSACTION_ABORTABLE.
-const verifyVersion = 5
-
 // txnVerifier asks the coordinators of transactions whether partitions are part of them. It has one request at work for each
 // coordinator; what comes meanwhile goes with the next one. Kafka: AddPartitionsToTxnManager; KIP-890 part 1.
 type txnVerifier struct {
@@ -136,7 +133,7 @@ func (v *txnVerifier) take(to metadata.BrokerID) []*verification {
 // verifyRequest has one transaction for each transactional id.
 func verifyRequest(batch []*verification) *kmsg.AddPartitionsToTxnRequest {
 	req := kmsg.NewPtrAddPartitionsToTxnRequest()
-	req.Version = verifyVersion
+	req.Version = lastVerifyVersion
 	index := map[string]int{}
 	for _, x := range batch {
 		i, ok := index[x.id]

@@ -150,3 +150,6 @@ func (v IBP) ListOffsetsVersion() int16 {
 func (v IBP) EpochEndVersion() int16 {
 	return v.versionFor([]bound{{2, 8, 0, 4}, {2, 3, 1, 3}, {2, 1, 1, 2}, {2, 0, 0, 1}})
 }
+
+// TxnMarkersVersion returns the version of WriteTxnMarkers that coordinators send. Kafka: TransactionMarkerChannelManager.
+func (v IBP) TxnMarkersVersion() int16 { return v.versionFor([]bound{{2, 8, 0, 1}}) }

@@ -59,21 +59,22 @@ func TestIBP_OfFollowersAndLeaders_AsKafkaChoosesThem(t *testing.T) {
 		ibp                          string
 		fetch, listOffsets, epochEnd int16
 		alterPartition, producerIDs  bool
+		markers                      int16
 	}{
-		{"3.9-IV0", 17, 9, 4, true, true},
-		{"3.8", 16, 8, 4, true, true},
-		{"3.5-IV0", 14, 8, 4, true, true},
-		{"3.0-IV0", 12, 6, 4, true, true},
-		{"3.0", 12, 7, 4, true, true},
-		{"2.8", 12, 6, 4, true, false},
-		{"2.7-IV1", 12, 5, 3, false, false},
-		{"2.7", 12, 5, 3, true, false},
-		{"2.6", 11, 5, 3, false, false},
-		{"2.2", 10, 5, 2, false, false},
-		{"2.0", 8, 3, 1, false, false},
-		{"1.1", 7, 2, 0, false, false},
-		{"0.11.0", 5, 2, 0, false, false},
-		{"0.10.2", 4, 1, 0, false, false},
+		{"3.9-IV0", 17, 9, 4, true, true, 1},
+		{"3.8", 16, 8, 4, true, true, 1},
+		{"3.5-IV0", 14, 8, 4, true, true, 1},
+		{"3.0-IV0", 12, 6, 4, true, true, 1},
+		{"3.0", 12, 7, 4, true, true, 1},
+		{"2.8", 12, 6, 4, true, false, 1},
+		{"2.7-IV1", 12, 5, 3, false, false, 0},
+		{"2.7", 12, 5, 3, true, false, 0},
+		{"2.6", 11, 5, 3, false, false, 0},
+		{"2.2", 10, 5, 2, false, false, 0},
+		{"2.0", 8, 3, 1, false, false, 0},
+		{"1.1", 7, 2, 0, false, false, 0},
+		{"0.11.0", 5, 2, 0, false, false, 0},
+		{"0.10.2", 4, 1, 0, false, false, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.ibp, func(t *testing.T) {
@@ -83,6 +84,9 @@ func TestIBP_OfFollowersAndLeaders_AsKafkaChoosesThem(t *testing.T) {
 			}
 			if f, l, e := v.FetchVersion(), v.ListOffsetsVersion(), v.EpochEndVersion(); f != tt.fetch || l != tt.listOffsets || e != tt.epochEnd {
 				t.Errorf("Fetch v%d, ListOffsets v%d, OffsetForLeaderEpoch v%d; want v%d, v%d, v%d", f, l, e, tt.fetch, tt.listOffsets, tt.epochEnd)
+			}
+			if m := v.TxnMarkersVersion(); m != tt.markers {
+				t.Errorf("WriteTxnMarkers v%d, want v%d", m, tt.markers)
 			}
 			if v.AlterPartition() != tt.alterPartition || v.AllocateProducerIDs() != tt.producerIDs {
 				t.Errorf("AlterPartition %t, AllocateProducerIds %t; want %t, %t",
