@@ -23,16 +23,17 @@ compat_setup() {
   echo "JACKDAW_KAFKA4_LIBS=$JACKDAW_KAFKA4_LIBS"
 }
 
-# compat_jars POM DIR
+# compat_jars POM DIR: a new set of jars takes the place of the old one in one step, since somebody may be using that. The JDK
+# is for the tests that run a Java source.
 compat_jars() {
   local stamp
   stamp=$(sha256sum < "$1")
   [[ -f $2/.done && $(< "$2/.done") == "$stamp" ]] && return
-  compat_need java openjdk-17-jre-headless || return 1
+  compat_need javac openjdk-17-jdk-headless || return 1
   compat_need mvn maven || return 1
-  rm -rf "$2" && mkdir -p "$2" || return 1
-  mvn -q -B -f "$1" dependency:copy-dependencies -DoutputDirectory="$2" -DincludeScope=runtime >&2 &&
-    echo "$stamp" > "$2/.done" && return
+  rm -rf "$2.new" "$2.old" && mkdir -p "$2" "$2.new" || return 1
+  mvn -q -B -f "$1" dependency:copy-dependencies -DoutputDirectory="$2.new" -DincludeScope=runtime >&2 &&
+    echo "$stamp" > "$2.new/.done" && mv "$2" "$2.old" && mv "$2.new" "$2" && rm -rf "$2.old" && return
   compat_missing "the jars of $2 (mvn failed)"
 }
 
