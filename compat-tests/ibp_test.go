@@ -79,8 +79,13 @@ func TestOldIBP_LeadersWriteTheISRThemselves(t *testing.T) {
 		waitISR(t, c, topic, p, 60*time.Second, 1, 2, 3)
 		checkReplicasEqual(t, c, topic, p)
 	}
+	// A transaction whose coordinators and leaders are of both kinds: WriteTxnMarkers of that time.
+	for _, id := range idsOnEveryBroker(t, c) {
+		transact(t, transactional(t, c, id), topic, map[int32][]string{1: {"in " + id}}, kgo.TryCommit)
+	}
+	checkSettled(t, c, topic, 2)
 	want := slices.Concat(series("before", 50), []string{"lone"}, series("without-3", 50), series("without-1", 50))
-	if got := franzRead(t, c, topic, 252)[1]; !slices.Equal(got, want) {
-		t.Errorf("%d records in partition 1, want %d in order", len(got), len(want))
+	if got := franzRead(t, c, topic, 255)[1]; len(got) != len(want)+3 || !slices.Equal(got[:len(want)], want) {
+		t.Errorf("%d records in partition 1, want %d in order", len(got), len(want)+3)
 	}
 }
