@@ -29,7 +29,7 @@ JARS = $(or $(JACKDAW_KAFKA_LIBS),$(or $(JACKDAW_CACHE),$(HOME)/.cache/jackdaw)/
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## bin/jackdaw, one static file
@@ -80,6 +80,11 @@ faults: compat ## the compat tests that kill and mistreat brokers
 mixed: export JACKDAW_MIXED = 1
 mixed: ARGS = -v -run 'Mixed|Rolling'
 mixed: compat ## a cluster of Apache Kafka 3.9 under load, broker by broker replaced by Jackdaw and back
+
+.PHONY: clients-suite
+clients-suite: export JACKDAW_SUITES = 1
+clients-suite: ARGS = -v -run Suite
+clients-suite: compat ## franz-go's own tests against Jackdaw and Apache Kafka, which must pass no more of them
 
 .PHONY: compose-test
 compose-test: ## docker-compose.yml with a real engine: clients outside, one container killed
