@@ -70,7 +70,7 @@ test-race: ## unit tests with the race detector and panicking assertions
 .PHONY: compat
 compat: build deps ## real clients and a real ZooKeeper against bin/jackdaw; ARGS for go test, such as -run Kcat
 	@source ./compat-tests/setup.sh && \
-	  JACKDAW_BIN=$(CURDIR)/$(BIN) go test -count=1 -timeout 60m -tags compat ./compat-tests/... $(ARGS)
+	  JACKDAW_BIN=$(CURDIR)/$(BIN) go test -count=1 -timeout 60m -parallel 4 -tags compat ./compat-tests/... $(ARGS)
 
 .PHONY: faults
 faults: ARGS = -v -run 'Failover|Failure|Zombie|Hostile|Unclean|ISR|Offline|Crash|Restart'

@@ -166,6 +166,7 @@ func TestFastFailover_LeaderKilled_WritesGoOnWithinASecond(t *testing.T) {
 
 // TestFastFailover_LeaderFrozen_SessionDecides: who is silent is not dead. The leader keeps its partition until its session ends.
 func TestFastFailover_LeaderFrozen_SessionDecides(t *testing.T) {
+	t.Parallel() // it mostly waits
 	c, s := watched(t, 2, map[string]string{"zookeeper.session.timeout.ms": "6000"})
 	before, err := c.Tree.State(s.topic, 0)
 	if err != nil {
@@ -185,6 +186,7 @@ func TestFastFailover_LeaderFrozen_SessionDecides(t *testing.T) {
 
 // TestFastFailover_Off_SessionDecides is Apache's behavior; Apache takes the switch for a setting of some plug-in.
 func TestFastFailover_Off_SessionDecides(t *testing.T) {
+	t.Parallel() // it mostly waits
 	c, s := watched(t, 2, map[string]string{"zookeeper.session.timeout.ms": "4000", "jackdaw.fast.failover.enable": "false"})
 	pause := s.kill(t, c)
 	s.end(t)

@@ -162,6 +162,7 @@ func TestJoin_MemberLeavesDuringRebalance_OthersGoOn(t *testing.T) {
 
 // TestJoin_MemberDies_OthersAreTold: session expiry, the heartbeat's 27, a smaller generation.
 func TestJoin_MemberDies_OthersAreTold(t *testing.T) {
+	t.Parallel() // it mostly waits
 	c := one(t)
 	group := "g-" + topicName(t)
 	alive, dead := newMember(t, c, group), newMember(t, c, group)
@@ -179,6 +180,7 @@ func TestJoin_MemberDies_OthersAreTold(t *testing.T) {
 
 // TestJoin_LastRealMemberExpires_GroupEmpty: a pending id keeps no group alive.
 func TestJoin_LastRealMemberExpires_GroupEmpty(t *testing.T) {
+	t.Parallel() // it mostly waits
 	c := one(t)
 	group := "g-" + topicName(t)
 	m, pending := newMember(t, c, group), newMember(t, c, group)
@@ -192,6 +194,7 @@ func TestJoin_LastRealMemberExpires_GroupEmpty(t *testing.T) {
 
 // TestJoin_OldClientsThatLoseTheAnswer_NoGhosts: a v0-v3 client that hangs up during its join leaves no member behind for long.
 func TestJoin_OldClientsThatLoseTheAnswer_NoGhosts(t *testing.T) {
+	t.Parallel() // it mostly waits
 	c := one(t)
 	group := "g-" + topicName(t)
 	slow := newMember(t, c, group)
@@ -371,6 +374,7 @@ func TestJoin_BadRequests(t *testing.T) {
 
 // TestJoin_InitialDelay_Kept: the first join of a new group waits for others to come.
 func TestJoin_InitialDelay_Kept(t *testing.T) {
+	t.Parallel() // it mostly waits
 	c := cluster.Start(t, cluster.Options{Brokers: 1, Config: map[string]string{"group.initial.rebalance.delay.ms": "2000"}})
 	group := "g"
 	a, b := newMember(t, c, group), newMember(t, c, group)

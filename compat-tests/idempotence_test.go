@@ -145,6 +145,7 @@ func TestIdempotence_StateBelongsToTheLog(t *testing.T) {
 // TestIdempotence_Expiry_ItsOwnNotTheTransactionalOne: a producer that was silent for producer.id.expiration.ms is forgotten and let in
 // at any sequence; transactional.id.expiration.ms is none of its business.
 func TestIdempotence_Expiry_ItsOwnNotTheTransactionalOne(t *testing.T) {
+	t.Parallel() // it mostly waits
 	c := cluster.Start(t, cluster.Options{Brokers: 1, Config: map[string]string{
 		"producer.id.expiration.ms":                                  "7000",
 		"producer.id.expiration.check.interval.ms":                   "500",

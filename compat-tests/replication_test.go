@@ -193,6 +193,7 @@ func fetchOne(t *testing.T, addr, topic string, offset int64) kmsg.FetchResponse
 }
 
 func TestISR_FrozenFollower_LeavesByLagAndComesBack(t *testing.T) {
+	t.Parallel() // it mostly waits
 	c := cluster.Start(t, cluster.Options{Brokers: 3, Config: map[string]string{
 		"zookeeper.session.timeout.ms": "30000", // the freeze must not end the session
 		"replica.lag.time.max.ms":      "4000",
@@ -243,6 +244,7 @@ func wantHW(t *testing.T, addr, topic string, want int64) error {
 }
 
 func TestMinISR_TooFewInSync_WritesRefusedReadsGoOn(t *testing.T) {
+	t.Parallel() // it mostly waits
 	c := cluster.Start(t, cluster.Options{Brokers: 3, Config: map[string]string{
 		"zookeeper.session.timeout.ms": "30000",
 		"replica.lag.time.max.ms":      "4000",

@@ -31,6 +31,7 @@ func TestControlledShutdown_LastReplica_DoesNotWait(t *testing.T) {
 
 // TestControlledShutdown_ZooKeeperGone_EndsWithinItsRetries: nothing can be moved, but all is flushed and marked as clean.
 func TestControlledShutdown_ZooKeeperGone_EndsWithinItsRetries(t *testing.T) {
+	t.Parallel() // it mostly waits
 	c := cluster.Start(t, cluster.Options{Brokers: 2, OwnZooKeeper: true})
 	topic := topicName(t)
 	createTopic(t, c, topic, 2, 2)

@@ -21,6 +21,7 @@ import (
 // TestReplicationThrottle_Reassignment_TakesItsTime moves a replica of 6 MB by Apache's tool at 1 MB a second. Producers and the
 // replicas in sync do not notice; --verify takes the limits away.
 func TestReplicationThrottle_Reassignment_TakesItsTime(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const megabytes, rate = 6, 1_000_000
 	c := cluster.Start(t, cluster.Options{Brokers: 3, Config: map[string]string{"replica.fetch.max.bytes": "200000"}})
 	topic := topicName(t)

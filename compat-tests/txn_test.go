@@ -135,6 +135,7 @@ func TestTransactions_SameIDStartedAgain_FirstIsFenced(t *testing.T) {
 }
 
 func TestTransactions_TimeoutOfFiveSeconds_AbortedAndFenced(t *testing.T) {
+	t.Parallel() // it mostly waits
 	c := three(t)
 	topic := topicName(t)
 	createTopic(t, c, topic, 1, 3)
