@@ -2,6 +2,8 @@ package controller_test
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -86,6 +88,7 @@ func TestCreateTopics_BadRequest_KafkasAnswer(t *testing.T) {
 		{"no replicas", controller.NewTopic{Name: "n", NumPartitions: 1, RF: 0}, kerr.InvalidReplicationFactor, "Replication factor must be larger than 0."},
 		{"negative replicas", controller.NewTopic{Name: "n", NumPartitions: 1, RF: -2}, kerr.InvalidReplicationFactor, "Replication factor must be larger than 0."},
 		{"no partitions", controller.NewTopic{Name: "n", NumPartitions: 0, RF: 1}, kerr.InvalidPartitions, "Number of partitions must be larger than 0."},
+		{"all partitions there are numbers for", controller.NewTopic{Name: "n", NumPartitions: math.MaxInt32, RF: 1}, kerr.InvalidPartitions, "The assignment of 2147483647 partitions is larger than a node of ZooKeeper may be."},
 		{"space in name", controller.NewTopic{Name: "a b", NumPartitions: 1, RF: 1}, kerr.InvalidTopicException, "Topic name is invalid: 'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"},
 		{"empty name", controller.NewTopic{Name: "", NumPartitions: 1, RF: 1}, kerr.InvalidTopicException, "Topic name is invalid: the empty string is not allowed"},
 		{"name is a dot", controller.NewTopic{Name: ".", NumPartitions: 1, RF: 1}, kerr.InvalidTopicException, "Topic name is invalid: '.' is not allowed"},
@@ -145,6 +148,20 @@ func TestCreateTopics_GoodBesideBad_GoodIsCreated(t *testing.T) {
 	must(t, err)
 	if !slices.Equal(names, []string{"good"}) {
 		t.Errorf("topics %v", names)
+	}
+}
+
+// A request may not have the controller place partitions without end.
+func TestCreateTopics_MillionsInOneRequest_TheRestIsRefused(t *testing.T) {
+	c := newCluster(t, 1)
+	var topics []controller.NewTopic
+	for i := range 3 {
+		topics = append(topics, controller.NewTopic{Name: fmt.Sprint(i), NumPartitions: 1 << 17, RF: 1})
+	}
+	for i, r := range c.leader().CreateTopics(t.Context(), topics, true) {
+		if refused := errors.Is(r.Err, kerr.InvalidPartitions); refused != (i >= 2) {
+			t.Errorf("topic %d: %v", i, r.Err)
+		}
 	}
 }
 
@@ -267,6 +284,7 @@ func TestCreatePartitions_Requests_KafkasAnswers(t *testing.T) {
 	}{
 		{"same count", controller.NewPartitions{Topic: "a", Count: 2}, kerr.InvalidPartitions, "Topic already has 2 partitions."},
 		{"fewer", controller.NewPartitions{Topic: "a", Count: 0}, kerr.InvalidPartitions, "Topic currently has 2 partitions, which is higher than the requested 0."},
+		{"all there are numbers for", controller.NewPartitions{Topic: "a", Count: math.MaxInt32}, kerr.InvalidPartitions, "The assignment of 2147483647 partitions is larger than a node of ZooKeeper may be."},
 		{"unknown topic", controller.NewPartitions{Topic: "nope", Count: 3}, kerr.UnknownTopicOrPartition, "The topic 'nope' does not exist."},
 		{
 			"unknown broker",

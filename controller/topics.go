@@ -164,6 +164,14 @@ func (o *office) tryWrite(ctx context.Context, todo []creation, config func(t cr
 	return leftover, nil
 }
 
+// maxPartitions is more than a topic's node has room for in ZooKeeper, where each partition takes 8 bytes at least, as in
+// "0":[1],. What is beyond it must not be placed first: that would take all memory. Nor may one request have more than
+// maxNewPartitions, in all its topics.
+const (
+	maxPartitions    = 1 << 20 / 8
+	maxNewPartitions = 1 << 18
+)
+
 // tooLarge is the answer when a topic node would exceed what ZooKeeper takes.
 func tooLarge(partitions int) error {
 	return state.Errorf(kerr.InvalidPartitions, "The assignment of %d partitions is larger than a node of ZooKeeper may be.", partitions)
@@ -192,6 +200,19 @@ type planner struct {
 	o     *office
 	loads []state.BrokerLoad
 	names []string
+	// placed counts the new partitions that loads has.
+	placed int
+}
+
+// place finds brokers for n partitions from first on.
+func (p *planner) place(first, n int32, rf int) (map[int32][]metadata.BrokerID, error) {
+	switch total := int64(first) + int64(n); {
+	case total > maxPartitions:
+		return nil, tooLarge(int(total))
+	case p.placed+int(n) > maxNewPartitions:
+		return nil, state.Errorf(kerr.InvalidPartitions, "More than %d partitions are asked for at once.", maxNewPartitions)
+	}
+	return state.Place(p.loads, first, int(n), rf)
 }
 
 // topic returns the assignment of a topic, or why it cannot be created.
@@ -209,7 +230,7 @@ func (p *planner) topic(t NewTopic) (map[int32][]metadata.BrokerID, error) {
 			"Both numPartitions or replicationFactor and replicasAssignments were set. Both cannot be used at the same time.")
 	case len(assignment) == 0:
 		var err error
-		if assignment, err = state.Place(p.loads, 0, int(t.NumPartitions), int(t.RF)); err != nil {
+		if assignment, err = p.place(0, t.NumPartitions, int(t.RF)); err != nil {
 			return nil, err
 		}
 	}
@@ -233,6 +254,7 @@ func existsError(name string) error {
 
 // account adds an assignment to the loads.
 func (p *planner) account(assignment map[int32][]metadata.BrokerID) {
+	p.placed += len(assignment)
 	index := make(map[metadata.BrokerID]*state.BrokerLoad, len(p.loads))
 	for i := range p.loads {
 		index[p.loads[i].ID] = &p.loads[i]
@@ -427,7 +449,7 @@ func (p *planner) partitions(t NewPartitions) (map[int32][]metadata.BrokerID, er
 	}
 	rf := len(snap.Partitions[0].Replicas)
 	if t.Assignment == nil {
-		return state.Place(p.loads, old, int(t.Count-old), rf)
+		return p.place(old, t.Count-old, rf)
 	}
 	return p.manual(t, old, rf)
 }

@@ -23,6 +23,7 @@ type apiMetrics struct {
 	min       int16
 	other     prometheus.Counter // versions that are not served: ApiVersions of newer clients
 	totalTime prometheus.Observer
+	throttle  prometheus.Observer
 }
 
 func newServerMetrics(reg prometheus.Registerer) *serverMetrics {
@@ -31,6 +32,7 @@ func newServerMetrics(reg prometheus.Registerer) *serverMetrics {
 	}
 	requests := metrics.NewCounter(reg, bean("RequestsPerSec"), "Requests, by API and version.", "request", "version")
 	total := metrics.NewQuantiles(reg, bean("TotalTimeMs"), "Milliseconds from the arrival of a request to its answer's last byte.", "request")
+	throttle := metrics.NewQuantiles(reg, bean("ThrottleTimeMs"), "Milliseconds for which clients were held up by quotas, of those requests that were.", "request")
 	m := &serverMetrics{
 		connections: metrics.NewGauge(reg, metrics.MBean{Domain: "kafka.network", Type: "SocketServer", Name: "ConnectionCount"},
 			"Open connections.", "listener"),
@@ -41,7 +43,7 @@ func newServerMetrics(reg prometheus.Registerer) *serverMetrics {
 	for _, api := range protocol.Table() {
 		a := &apiMetrics{
 			min: api.Min, other: requests.WithLabelValues(api.Name, "other"),
-			totalTime: total.WithLabelValues(api.Name),
+			totalTime: total.WithLabelValues(api.Name), throttle: throttle.WithLabelValues(api.Name),
 		}
 		for v := api.Min; v <= api.Max; v++ {
 			a.requests = append(a.requests, requests.WithLabelValues(api.Name, strconv.Itoa(int(v))))
@@ -63,4 +65,7 @@ func (m *serverMetrics) observe(r *Request, now time.Time) {
 		a.other.Inc()
 	}
 	a.totalTime.Observe(float64(now.Sub(r.Received)) / float64(time.Millisecond))
+	if r.throttle > 0 {
+		a.throttle.Observe(float64(r.throttle) / float64(time.Millisecond))
+	}
 }
