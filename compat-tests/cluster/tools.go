@@ -140,19 +140,30 @@ func writeLog4j(path, level string) error {
 
 // Tool runs a main class of Apache's tools to its end and returns what it printed (stdout and stderr). stdin may be empty.
 func Tool(stdin, class string, args ...string) (string, error) {
-	dir, err := scratch()
-	if err != nil {
-		return "", err
-	}
-	log4j := filepath.Join(dir, "tool.log4j")
-	if err := writeLog4j(log4j, "WARN"); err != nil {
-		return "", err
-	}
-	path, line, err := java(log4j, []string{"-Xmx256m"}, class, args...)
+	path, line, err := ToolLine(class, args...)
 	if err != nil {
 		return "", err
 	}
 	return runTool(stdin, class, path, line)
+}
+
+// ToolLine returns the command that Tool runs.
+func ToolLine(class string, args ...string) (path string, line []string, err error) {
+	dir, err := scratch()
+	if err != nil {
+		return "", nil, err
+	}
+	log4j := filepath.Join(dir, "tool.log4j")
+	if err := writeLog4j(log4j, "WARN"); err != nil {
+		return "", nil, err
+	}
+	return java(log4j, []string{"-Xmx256m"}, class, args...)
+}
+
+// quietLog4j2 are the options with which log4j 2, which Kafka 4 has, and slf4j's own logger print warnings and nothing more.
+var quietLog4j2 = []string{
+	"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+	"-Dlog4j2.loggerContextFactory=org.apache.logging.log4j.simple.SimpleLoggerContextFactory",
 }
 
 // Tool4 is Tool with the tools of Apache Kafka 4.4.0.
@@ -161,10 +172,7 @@ func Tool4(stdin, class string, args ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path, line, err := javaOf(jars, []string{
-		"-Xmx256m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-		"-Dlog4j2.loggerContextFactory=org.apache.logging.log4j.simple.SimpleLoggerContextFactory",
-	}, class, args...)
+	path, line, err := javaOf(jars, append([]string{"-Xmx256m"}, quietLog4j2...), class, args...)
 	if err != nil {
 		return "", err
 	}
