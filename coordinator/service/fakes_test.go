@@ -29,6 +29,7 @@ type memLog struct {
 	held    bool
 	waiting []func(error)
 	gate    chan struct{} // Load waits for it if not nil
+	refuse  error         // of each append if not nil
 }
 
 func newMemLog() *memLog {
@@ -39,6 +40,10 @@ func (l *memLog) Append(
 	tp metadata.TopicPartition, _ metadata.LeaderEpoch, batch []byte, _ time.Duration, done func(error),
 ) (int64, error) {
 	l.mu.Lock()
+	if l.refuse != nil {
+		defer l.mu.Unlock()
+		return 0, l.refuse
+	}
 	b := record.Batch(slices.Clone(batch))
 	first := l.ends[tp.Partition]
 	b.SetBaseOffset(first)
@@ -65,6 +70,13 @@ func (l *memLog) marker(partition int32, producerID int64, typ record.MarkerType
 func (l *memLog) hold() {
 	l.mu.Lock()
 	l.held = true
+	l.mu.Unlock()
+}
+
+// refuseWith makes each append fail; nil ends that.
+func (l *memLog) refuseWith(err error) {
+	l.mu.Lock()
+	l.refuse = err
 	l.mu.Unlock()
 }
 
