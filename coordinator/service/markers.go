@@ -58,7 +58,7 @@ type markerJob struct {
 	m         txn.Markers
 	left      int  // partitions without marker
 	over      bool // finished, or given up
-	done      func()
+	written   func([]metadata.TopicPartition)
 }
 
 // delivery is a part of a job: partitions with one leader.
@@ -94,10 +94,10 @@ func (s *markerSender) start(tasks *run.Group) {
 	tasks.Go("transaction-marker-retry", s.retry)
 }
 
-// send begins a job of a coordinator partition. done is called once, from any goroutine, when all markers are written, and
-// never if the job is given up.
-func (s *markerSender) send(partition int32, epoch metadata.LeaderEpoch, m txn.Markers, done func()) {
-	job := &markerJob{partition: partition, epoch: epoch, m: m, left: len(m.Partitions), done: done}
+// send begins a job of a coordinator partition. written is called, from any goroutine, with the partitions that have their
+// marker or are gone: once for each of them, and never after the job was given up.
+func (s *markerSender) send(partition int32, epoch metadata.LeaderEpoch, m txn.Markers, written func([]metadata.TopicPartition)) {
+	job := &markerJob{partition: partition, epoch: epoch, m: m, left: len(m.Partitions), written: written}
 	s.mu.Lock()
 	if s.mu.jobs[partition] == nil {
 		s.mu.jobs[partition] = map[*markerJob]bool{}
@@ -129,13 +129,13 @@ func (s *markerSender) endLocked(job *markerJob) {
 // route queues a delivery for the leaders of its partitions, and parks those that have none.
 func (s *markerSender) route(d delivery) {
 	byLeader := map[metadata.BrokerID][]metadata.TopicPartition{}
-	gone := 0
+	var gone []metadata.TopicPartition
 	for _, tp := range d.tps {
 		leader, exists := s.cfg.Leader(tp)
 		if !exists {
 			s.lg.Info("no marker for a partition that is gone", "topic", tp.Topic, "partition", tp.Partition,
 				"transactionalID", d.job.m.TransactionalID)
-			gone++
+			gone = append(gone, tp)
 			continue
 		}
 		byLeader[leader] = append(byLeader[leader], tp)
@@ -205,17 +205,19 @@ func (s *markerSender) retry(ctx context.Context) error {
 	}
 }
 
-// written counts partitions of a job that need no marker any more.
-func (s *markerSender) written(job *markerJob, n int) {
+// written tells of partitions of a job that need no marker any more.
+func (s *markerSender) written(job *markerJob, tps []metadata.TopicPartition) {
+	if len(tps) == 0 {
+		return
+	}
 	s.mu.Lock()
-	job.left -= n
-	finished := job.left == 0 && !job.over
-	if finished {
+	over := job.over
+	if job.left -= len(tps); job.left == 0 && !over {
 		s.endLocked(job)
 	}
 	s.mu.Unlock()
-	if finished {
-		job.done()
+	if !over {
+		job.written(tps)
 	}
 }
 
@@ -316,8 +318,7 @@ func codesByProducer(resp *kmsg.WriteTxnMarkersResponse) map[int64]map[metadata.
 // settle goes through the answer for a delivery: what is written counts, what may succeed later is parked.
 // Kafka: TransactionMarkerRequestCompletionHandler.
 func (s *markerSender) settle(d delivery, codes map[metadata.TopicPartition]int16) {
-	written := 0
-	var again []metadata.TopicPartition
+	var written, again []metadata.TopicPartition
 	for _, tp := range d.tps {
 		code, answered := codes[tp]
 		err := kerr.ErrorForCode(code)
@@ -325,7 +326,7 @@ func (s *markerSender) settle(d delivery, codes map[metadata.TopicPartition]int1
 		case !answered:
 			again = append(again, tp)
 		case err == nil, errors.Is(err, kerr.UnsupportedForMessageFormat): // an old format has no transactions to end
-			written++
+			written = append(written, tp)
 		case errors.Is(err, kerr.InvalidProducerEpoch), errors.Is(err, kerr.TransactionCoordinatorFenced):
 			s.giveUp(d.job, tp, err)
 			return

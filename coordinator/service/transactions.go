@@ -112,8 +112,8 @@ func (x *Transactions) Resigned(partition int32, epoch metadata.LeaderEpoch) {
 func (x *Transactions) sendMarkers(partition int32, epoch metadata.LeaderEpoch, requests []any) {
 	for _, r := range requests {
 		m := r.(txn.Markers)
-		x.sender.send(partition, epoch, m, func() {
-			x.rt.Post(partition, epoch, func(s *txn.Shard, now time.Time) coordinator.Effects { return s.MarkersWritten(now, m) })
+		x.sender.send(partition, epoch, m, func(tps []metadata.TopicPartition) {
+			x.rt.Post(partition, epoch, func(s *txn.Shard, now time.Time) coordinator.Effects { return s.MarkersWritten(now, m, tps) })
 		})
 	}
 }

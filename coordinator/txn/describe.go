@@ -18,7 +18,7 @@ type Description struct {
 	Timeout  time.Duration
 	// Start of the transaction in ms, -1 before the first.
 	Start int64
-	// Partitions in order.
+	// Partitions in order; once the transaction is decided those that wait for their marker.
 	Partitions []metadata.TopicPartition
 }
 
@@ -32,9 +32,13 @@ func (s *Shard) Describe(now time.Time, t coordinator.Ticket, id string) coordin
 	case x == nil || x.epoch == noEpoch:
 		s.reply(t, Description{Err: kerr.TransactionalIDNotFound})
 	default:
+		tps := x.partitions
+		if x.state.preparing() {
+			tps = x.unmarked
+		}
 		s.reply(t, Description{
 			State: x.state.String(), Producer: Producer{x.producerID, x.epoch}, Timeout: x.timeout, Start: x.start,
-			Partitions: x.sorted(),
+			Partitions: inOrder(tps),
 		})
 	}
 	return s.effects()

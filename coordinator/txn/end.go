@@ -1,11 +1,13 @@
 package txn
 
 import (
+	"maps"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"jackdaw/coordinator"
+	"jackdaw/metadata"
 )
 
 // EndTxn decides the transaction of a producer. The reply, a Result, comes when the decision is stored; markers follow.
@@ -35,19 +37,25 @@ func (s *Shard) sendMarkers(x *transaction) {
 		return
 	}
 	s.markers++
-	x.markers = s.markers
+	x.markers, x.unmarked = s.markers, maps.Clone(x.partitions)
 	s.out.Outside = append(s.out.Outside, Markers{
 		TransactionalID: x.id, ProducerID: x.producerID, ProducerEpoch: x.epoch, Commit: x.state == PrepareCommit,
 		CoordinatorEpoch: s.epoch, Partitions: x.sorted(), Seq: x.markers,
 	})
 }
 
-// MarkersWritten tells that all partitions have their marker. Nobody waits for an answer.
-// Kafka: TransactionMarkerChannelManager.maybeWriteTxnCompletion.
-func (s *Shard) MarkersWritten(now time.Time, m Markers) coordinator.Effects {
+// MarkersWritten tells that some partitions have their marker or are deleted. With the last one the transaction is complete.
+// Nobody waits for an answer. Kafka: TransactionMetadata.removePartition, TransactionMarkerChannelManager.maybeWriteTxnCompletion.
+func (s *Shard) MarkersWritten(now time.Time, m Markers, tps []metadata.TopicPartition) coordinator.Effects {
 	s.now = now
 	x := s.ids[m.TransactionalID]
-	if x != nil && x.state.preparing() && x.markers == m.Seq {
+	if x == nil || !x.state.preparing() || x.markers != m.Seq {
+		return s.effects()
+	}
+	for _, tp := range tps {
+		delete(x.unmarked, tp)
+	}
+	if len(x.unmarked) == 0 {
 		s.complete(x)
 	}
 	return s.effects()

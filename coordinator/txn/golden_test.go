@@ -53,9 +53,7 @@ func step(t *testing.T, s *Shard, id string, v *kmsg.TxnMetadataValue) coordinat
 	case PrepareCommit, PrepareAbort:
 		return s.EndTxn(now, 1, id, p, State(v.State) == PrepareCommit)
 	case CompleteCommit, CompleteAbort:
-		return s.MarkersWritten(now, Markers{
-			TransactionalID: id, Seq: s.markers,
-		})
+		return s.MarkersWritten(now, Markers{TransactionalID: id, Seq: s.markers}, s.ids[id].sorted())
 	default:
 		t.Fatalf("state %v", v.State)
 		return coordinator.Effects{}

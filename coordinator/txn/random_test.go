@@ -185,7 +185,8 @@ func (m *model) finish(i int) {
 	delete(m.promised, p)
 	delete(m.promised, Producer{p.ID, p.Epoch - 1})
 	delete(m.outcome, p)
-	m.do(m.s.MarkersWritten(m.now, k))
+	m.do(m.s.MarkersWritten(m.now, k, k.Partitions[:1]))
+	m.do(m.s.MarkersWritten(m.now, k, k.Partitions[1:]))
 }
 
 func (m *model) advance(d time.Duration) {

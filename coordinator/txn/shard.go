@@ -37,8 +37,8 @@ func NewShard(cfg Config, epoch metadata.LeaderEpoch) *Shard {
 // Result is a reply that is only an error, or nil.
 type Result struct{ Err error }
 
-// Markers are to be written to all partitions of a transaction that has been decided, as Effects.Outside. When all have
-// theirs, or are deleted, MarkersWritten is to be called. They may be asked for again after a fail-over.
+// Markers are to be written to all partitions of a transaction that has been decided, as Effects.Outside. MarkersWritten
+// is to be called for those that have theirs, or are deleted. They may be asked for again after a fail-over.
 type Markers struct {
 	TransactionalID string
 	ProducerID      int64

@@ -232,7 +232,11 @@ func (h *harness) step(a args) bool {
 			h.markers = nil
 		}
 		for _, m := range ms {
-			h.do(h.s.MarkersWritten(h.now, m))
+			tps := m.Partitions
+			if a.d.HasArg("tps") {
+				tps = a.tps()
+			}
+			h.do(h.s.MarkersWritten(h.now, m, tps))
 		}
 	case "epoch": // as if the epochs up to this one had been handed out
 		h.s.ids[a.str("id", "x")].epoch = int16(a.num("to", 0))

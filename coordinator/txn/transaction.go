@@ -42,6 +42,8 @@ type transaction struct {
 	pending *change
 	// markers is the Seq of the Markers that are being written.
 	markers uint64
+	// unmarked are the partitions that wait for those markers.
+	unmarked map[metadata.TopicPartition]bool
 	// retry is when the record that completes the transaction is to be tried again; zero when it is not.
 	retry time.Time
 }
@@ -106,8 +108,10 @@ func (v values) completed(now int64) values {
 }
 
 // sorted returns the partitions in order.
-func (v *values) sorted() []metadata.TopicPartition {
-	tps := slices.Collect(maps.Keys(v.partitions))
+func (v *values) sorted() []metadata.TopicPartition { return inOrder(v.partitions) }
+
+func inOrder(set map[metadata.TopicPartition]bool) []metadata.TopicPartition {
+	tps := slices.Collect(maps.Keys(set))
 	slices.SortFunc(tps, metadata.TopicPartition.Compare)
 	return tps
 }
