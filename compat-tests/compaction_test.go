@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"jackdaw/compat-tests/cluster"
@@ -101,4 +102,78 @@ func awaitCompaction(t *testing.T, c *cluster.Cluster, topic string, want map[st
 		}
 		return nil
 	})
+}
+
+// Offsets outlive the compaction of __consumer_offsets and a load after it: of plain commits the last, of transactions the last
+// committed one, whichever comes later, and what is pending stays so (S24).
+func TestCompaction_ConsumerOffsets_LastCommitOfEachKind(t *testing.T) {
+	config := maps.Clone(compacting)
+	maps.Copy(config, map[string]string{
+		"offsets.topic.num.partitions": "1", "offsets.topic.segment.bytes": "4000", "log.cleaner.min.cleanable.ratio": "0.01",
+	})
+	c := cluster.Start(t, cluster.Options{Brokers: 1, Config: config})
+	topic := topicName(t)
+	createTopic(t, c, topic, 1, 1)
+	coordinator(t, c, "plain")
+	x := &txnByHand{cl: client(t, c), id: "x"}
+	transactionCoordinator(t, c, x.id)
+	cluster.Eventually(t, 30*time.Second, "producer", func() error { return x.init(t.Context()) })
+	commit := func(group string, offset int64) {
+		t.Helper()
+		if code := commitSimple(t, c, group, topic, offset); code != 0 {
+			t.Fatalf("commit of %s: error %d", group, code)
+		}
+	}
+	transaction := func(group string, offset int64, abort bool) {
+		t.Helper()
+		cluster.Eventually(t, 30*time.Second, "offset in a transaction", func() error { return x.addOffset(t.Context(), group, topic, offset) })
+		x.abort = abort
+		if err := x.end(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range int64(100) {
+		commit("plain", i)
+		if i%5 == 0 {
+			transaction("in-txn", i, i%10 == 5)
+			transaction("then-plain", i, false)
+			commit("then-plain", 1000+i)
+			transaction("then-aborted", 2000+i, i > 50)
+		}
+	}
+	cluster.Eventually(t, 30*time.Second, "offset in an open transaction", func() error { return x.addOffset(t.Context(), "plain", topic, 5000) })
+	cluster.Eventually(t, 60*time.Second, "compaction of "+offsetsTopic, func() error {
+		_, offsets := latestOf(t, c, offsetsTopic)
+		if len(offsets) > 60 {
+			return fmt.Errorf("%d records are left", len(offsets))
+		}
+		return nil
+	})
+	b := c.Broker(1)
+	if err := b.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Start(); err != nil {
+		t.Fatal(err)
+	}
+	addr := coordinator(t, c, "plain").Addr()
+	check := func(group string, want int64) {
+		t.Helper()
+		if at, _, code := fetchOffset(t, addr, group, topic, 0, 7, true); at != want || code != 0 {
+			t.Errorf("%s: offset %d, error %d, want %d", group, at, code, want)
+		}
+	}
+	if _, _, code := fetchOffset(t, addr, "plain", topic, 0, 7, true); code != kerr.UnstableOffsetCommit.Code {
+		t.Errorf("stable offset in an open transaction: error %d", code)
+	}
+	check("in-txn", 90)
+	check("then-plain", 1095)
+	check("then-aborted", 2050)
+	x.abort = false
+	cluster.Eventually(t, 30*time.Second, "end", func() error { return x.end(t.Context()) })
+	cluster.Eventually(t, 30*time.Second, "stable offset", func() error {
+		_, _, code := fetchOffset(t, addr, "plain", topic, 0, 7, true)
+		return kerr.ErrorForCode(code)
+	})
+	check("plain", 5000)
 }

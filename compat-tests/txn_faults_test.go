@@ -289,6 +289,7 @@ type txnByHand struct {
 	id    string
 	pid   int64
 	epoch int16
+	abort bool // what end does
 }
 
 func (p *txnByHand) init(ctx context.Context) error {
@@ -318,7 +319,7 @@ func (p *txnByHand) add(ctx context.Context, topic string, partitions int32) err
 
 func (p *txnByHand) end(ctx context.Context) error {
 	req := kmsg.NewPtrEndTxnRequest()
-	req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Commit = p.id, p.pid, p.epoch, true
+	req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Commit = p.id, p.pid, p.epoch, !p.abort
 	r, err := req.RequestWith(ctx, p.cl)
 	if err == nil {
 		err = kerr.ErrorForCode(r.ErrorCode)
