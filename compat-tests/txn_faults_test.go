@@ -317,6 +317,25 @@ func (p *txnByHand) add(ctx context.Context, topic string, partitions int32) err
 	return err
 }
 
+// addOffset takes an offset of a group into the transaction.
+func (p *txnByHand) addOffset(ctx context.Context, group, topic string, offset int64) error {
+	add := kmsg.NewPtrAddOffsetsToTxnRequest()
+	add.TransactionalID, add.ProducerID, add.ProducerEpoch, add.Group = p.id, p.pid, p.epoch, group
+	if r, err := add.RequestWith(ctx, p.cl); err != nil || r.ErrorCode != 0 {
+		return fmt.Errorf("add offsets: %v, %w", err, kerr.ErrorForCode(r.ErrorCode))
+	}
+	req := kmsg.NewPtrTxnOffsetCommitRequest()
+	req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Group, req.Generation = p.id, p.pid, p.epoch, group, -1
+	o := kmsg.NewTxnOffsetCommitRequestTopicPartition()
+	o.Offset = offset
+	req.Topics = []kmsg.TxnOffsetCommitRequestTopic{{Topic: topic, Partitions: []kmsg.TxnOffsetCommitRequestTopicPartition{o}}}
+	r, err := req.RequestWith(ctx, p.cl)
+	if err == nil {
+		err = kerr.ErrorForCode(r.Topics[0].Partitions[0].ErrorCode)
+	}
+	return err
+}
+
 func (p *txnByHand) end(ctx context.Context) error {
 	req := kmsg.NewPtrEndTxnRequest()
 	req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Commit = p.id, p.pid, p.epoch, !p.abort
