@@ -16,6 +16,7 @@ import (
 	"jackdaw/protocol/record"
 	"jackdaw/quota"
 	"jackdaw/replication"
+	"jackdaw/security/acl"
 )
 
 // Produce (0), v0-11. Kafka: KafkaApis.handleProduceRequest. Current leader in errors since v10 (KIP-951). Message formats
@@ -66,35 +67,52 @@ func (c *produceCall) prepare(req *kmsg.ProduceRequest) {
 	c.resp.Topics = make([]kmsg.ProduceResponseTopic, len(req.Topics))
 	c.entries = make([]replication.AppendEntry, 0, n)
 	c.slots = make([]*kmsg.ProduceResponseTopicPartition, 0, n)
-	refused := refuseProduce(req)
+	refused := c.b.refuseProduce(c.r, req)
 	image := c.b.cache.Image()
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		out := &c.resp.Topics[i]
 		out.Topic = t.Topic
 		out.Partitions, partitions = partitions[:len(t.Partitions):len(t.Partitions)], partitions[len(t.Partitions):]
+		err := refused
+		if err == nil {
+			err = c.b.denied(c.r, acl.Write, acl.Topic, t.Topic)
+		}
 		for j := range t.Partitions {
-			c.partition(image, req.Version, t.Topic, &t.Partitions[j], &out.Partitions[j], refused)
+			c.partition(image, req.Version, t.Topic, &t.Partitions[j], &out.Partitions[j], err)
 		}
 	}
 }
 
 // refuseProduce finds what is wrong with the request as a whole; the error goes to every partition.
-func refuseProduce(req *kmsg.ProduceRequest) error {
+func (b *Broker) refuseProduce(r *network.Request, req *kmsg.ProduceRequest) error {
 	if req.Acks < -1 || req.Acks > 1 {
 		return fmt.Errorf("acks %d: %w", req.Acks, kerr.InvalidRequiredAcks)
+	}
+	if transactional(req) {
+		if req.TransactionID == nil {
+			return fmt.Errorf("transactional batch without transactional id: %w", kerr.TransactionalIDAuthorizationFailed)
+		}
+		if err := b.denied(r, acl.Write, acl.TransactionalID, *req.TransactionID); err != nil {
+			return err
+		}
 	}
 	if req.TransactionID != nil {
 		return refuseMixedProducers(req)
 	}
+	return nil
+}
+
+// transactional tells whether any batch is. Kafka: RequestUtils.hasTransactionalRecords.
+func transactional(req *kmsg.ProduceRequest) bool {
 	for i := range req.Topics {
 		for j := range req.Topics[i].Partitions {
 			if b, _, err := record.Next(req.Topics[i].Partitions[j].Records); err == nil && b.Magic() == 2 && b.IsTransactional() {
-				return fmt.Errorf("transactional batch without transactional id: %w", kerr.TransactionalIDAuthorizationFailed)
+				return true
 			}
 		}
 	}
-	return nil
+	return false
 }
 
 func (c *produceCall) partition(image *metadata.Image, version int16, topic string, p *kmsg.ProduceRequestTopicPartition,

@@ -49,7 +49,7 @@ func (b *Broker) handleFetch(r *network.Request) {
 		HardMaxBytes:  req.Version <= 2,
 		AnyReplica:    req.Version >= 11,
 		Rack:          req.Rack,
-		Partitions:    session.Partitions(),
+		Partitions:    b.readable(r, c.follower, session.Partitions()),
 	}, c.fetched)
 }
 

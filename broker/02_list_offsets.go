@@ -10,6 +10,7 @@ import (
 	"jackdaw/metadata"
 	"jackdaw/protocol"
 	"jackdaw/replication"
+	"jackdaw/security/acl"
 )
 
 // ListOffsets (2), v0-9. Kafka: KafkaApis.handleListOffsetRequest. Max timestamp since v7 (KIP-734), tiers since v8 (KIP-405).
@@ -28,13 +29,17 @@ func (b *Broker) handleListOffsets(r *network.Request) {
 		t := &req.Topics[i]
 		topic := kmsg.NewListOffsetsResponseTopic()
 		topic.Topic = t.Topic
+		refused := b.denied(r, acl.Describe, acl.Topic, t.Topic)
 		for j := range t.Partitions {
 			p := &t.Partitions[j]
 			q := listOffsetQuery(req, t.Topic, p)
 			out := kmsg.NewListOffsetsResponseTopicPartition()
 			out.Partition, out.Timestamp, out.Offset, out.LeaderEpoch = p.Partition, -1, -1, -1
 			out.OldStyleOffsets = []int64{}
-			err := unknownPartition(image, q.TP)
+			err := refused
+			if err == nil {
+				err = unknownPartition(image, q.TP)
+			}
 			if err == nil && times[q.TP] > 1 && req.Version >= 1 {
 				err = fmt.Errorf("%s is asked for twice: %w", q.TP, kerr.InvalidRequest)
 			}

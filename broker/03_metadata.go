@@ -12,6 +12,7 @@ import (
 	"jackdaw/controller"
 	"jackdaw/metadata"
 	"jackdaw/protocol"
+	"jackdaw/security/acl"
 )
 
 // noOperations stands for "authorized operations were not asked for".
@@ -36,14 +37,17 @@ func (b *Broker) handleMetadata(r *network.Request) {
 	resp.ControllerID = aliveController(image)
 	resp.AuthorizedOperations = noOperations
 	if req.IncludeClusterAuthorizedOperations {
-		resp.AuthorizedOperations = clusterOperations
+		resp.AuthorizedOperations = b.clusterOperationsOf(r)
 	}
-	v := metadataView{image: image, listener: listener, version: req.Version, operations: noOperations}
+	v := metadataView{image: image, listener: listener, version: req.Version, operations: func(string) int32 { return noOperations }}
 	if req.IncludeTopicAuthorizedOperations {
-		v.operations = topicOperations
+		v.operations = func(topic string) int32 { return b.operations(r, acl.Topic, topic, topicOperations) }
 	}
 	if req.Topics == nil || req.Version == 0 && len(req.Topics) == 0 {
 		for _, name := range image.TopicNames() {
+			if !b.may(r, acl.Describe, acl.Topic, name) {
+				continue // nobody is told of what he may not see
+			}
 			t, _ := image.Topic(name)
 			resp.Topics = append(resp.Topics, v.topic(t))
 		}
@@ -66,16 +70,29 @@ func (b *Broker) metadataTopic(r *network.Request, v *metadataView, t *kmsg.Meta
 			out.TopicID = t.TopicID
 			return out
 		}
+		if err := b.denied(r, acl.Describe, acl.Topic, topic.Name); err != nil {
+			out := v.missing(nil, err)
+			out.TopicID = t.TopicID
+			return out
+		}
 		return v.topic(topic)
 	}
 	name := value(t.Topic)
+	if err := b.denied(r, acl.Describe, acl.Topic, name); err != nil {
+		out := v.missing(&name, err)
+		out.IsInternal = false
+		return out
+	}
 	if topic, ok := v.image.Topic(name); ok {
 		return v.topic(topic)
 	}
 	err := controller.ValidateTopicName(name)
-	if err == nil && create {
+	switch {
+	case create && !b.may(r, acl.Create, acl.Cluster, acl.ClusterName) && b.denied(r, acl.Create, acl.Topic, name) != nil:
+		err = kerr.TopicAuthorizationFailed
+	case err == nil && create:
 		err = b.autoCreateTopic(r.Context(), name)
-	} else if err == nil {
+	case err == nil:
 		err = kerr.UnknownTopicOrPartition
 	}
 	return v.missing(&name, err)
@@ -83,10 +100,11 @@ func (b *Broker) metadataTopic(r *network.Request, v *metadataView, t *kmsg.Meta
 
 // metadataView builds topic answers for one version and one listener.
 type metadataView struct {
-	image      *metadata.Image
-	listener   string
-	version    int16
-	operations int32
+	image    *metadata.Image
+	listener string
+	version  int16
+	// operations gives what the client may do to a topic, as bits.
+	operations func(topic string) int32
 }
 
 func (v *metadataView) missing(name *string, err error) kmsg.MetadataResponseTopic {
@@ -106,7 +124,7 @@ func (v *metadataView) topic(topic *metadata.Topic) kmsg.MetadataResponseTopic {
 	t.Topic = &topic.Name
 	t.TopicID = topic.ID
 	t.IsInternal = isInternalTopic(topic.Name)
-	t.AuthorizedOperations = v.operations
+	t.AuthorizedOperations = v.operations(topic.Name)
 	t.Partitions = make([]kmsg.MetadataResponseTopicPartition, 0, len(topic.Partitions))
 	for n, p := range topic.Partitions {
 		t.Partitions = append(t.Partitions, v.partition(n, &p))

@@ -10,6 +10,7 @@ import (
 	"jackdaw/metadata"
 	"jackdaw/protocol"
 	"jackdaw/replication"
+	"jackdaw/security/acl"
 )
 
 // LeaderAndIsr (4), v0-7. Kafka: KafkaApis.handleLeaderAndIsrRequest. Topic ids since v5 (KIP-516).
@@ -17,6 +18,9 @@ import (
 func (b *Broker) handleLeaderAndISR(r *network.Request) {
 	req := r.Body.(*kmsg.LeaderAndISRRequest)
 	resp := req.ResponseKind().(*kmsg.LeaderAndISRResponse)
+	if b.refused(r, b.deniedCluster(r, acl.ClusterAction)) {
+		return
+	}
 	if err := b.checkBrokerEpoch(r.Context(), req.BrokerEpoch); err != nil {
 		resp.ErrorCode = protocol.ErrorCode(err)
 		r.Respond(resp)

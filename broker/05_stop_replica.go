@@ -7,6 +7,7 @@ import (
 	"jackdaw/metadata"
 	"jackdaw/protocol"
 	"jackdaw/replication"
+	"jackdaw/security/acl"
 )
 
 // StopReplica (5), v0-4. Kafka: KafkaApis.handleStopReplicaRequest.
@@ -14,6 +15,9 @@ import (
 func (b *Broker) handleStopReplica(r *network.Request) {
 	req := r.Body.(*kmsg.StopReplicaRequest)
 	resp := req.ResponseKind().(*kmsg.StopReplicaResponse)
+	if b.refused(r, b.deniedCluster(r, acl.ClusterAction)) {
+		return
+	}
 	if err := b.checkBrokerEpoch(r.Context(), req.BrokerEpoch); err != nil {
 		resp.ErrorCode = protocol.ErrorCode(err)
 		r.Respond(resp)

@@ -9,6 +9,7 @@ import (
 	"jackdaw/broker/network"
 	"jackdaw/metadata"
 	"jackdaw/protocol"
+	"jackdaw/security/acl"
 )
 
 // UpdateMetadata (6), v0-8. Kafka: KafkaApis.handleUpdateMetadataRequest.
@@ -16,6 +17,9 @@ import (
 func (b *Broker) handleUpdateMetadata(r *network.Request) {
 	req := r.Body.(*kmsg.UpdateMetadataRequest)
 	resp := req.ResponseKind().(*kmsg.UpdateMetadataResponse)
+	if b.refused(r, b.deniedCluster(r, acl.ClusterAction)) {
+		return
+	}
 	err := b.checkBrokerEpoch(r.Context(), req.BrokerEpoch)
 	if err == nil {
 		err = b.replicas.CheckControllerEpoch(req.ControllerEpoch)

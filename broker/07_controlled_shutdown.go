@@ -6,6 +6,7 @@ import (
 	"jackdaw/broker/network"
 	"jackdaw/metadata"
 	"jackdaw/protocol"
+	"jackdaw/security/acl"
 )
 
 // ControlledShutdown (7), v0-3. Kafka: KafkaApis.handleControlledShutdownRequest.
@@ -13,6 +14,9 @@ import (
 func (b *Broker) handleControlledShutdown(r *network.Request) {
 	req := r.Body.(*kmsg.ControlledShutdownRequest)
 	resp := req.ResponseKind().(*kmsg.ControlledShutdownResponse)
+	if b.refused(r, b.deniedCluster(r, acl.ClusterAction)) {
+		return
+	}
 	epoch := req.BrokerEpoch
 	if req.Version < 2 {
 		epoch = -1

@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -11,6 +10,7 @@ import (
 	"jackdaw/coordinator"
 	"jackdaw/metadata"
 	"jackdaw/protocol"
+	"jackdaw/security/acl"
 )
 
 // Key types of FindCoordinator. Kafka: FindCoordinatorRequest.CoordinatorType.
@@ -30,23 +30,24 @@ func (b *Broker) handleFindCoordinator(r *network.Request) {
 	req := r.Body.(*kmsg.FindCoordinatorRequest)
 	resp := req.ResponseKind().(*kmsg.FindCoordinatorResponse)
 	if req.Version < 4 {
-		c := b.findCoordinator(r.Context(), req.CoordinatorType, req.CoordinatorKey, r.Conn.Listener())
+		c := b.findCoordinator(r, req.CoordinatorType, req.CoordinatorKey)
 		resp.ErrorCode, resp.ErrorMessage = c.ErrorCode, c.ErrorMessage
 		resp.NodeID, resp.Host, resp.Port = c.NodeID, c.Host, c.Port
 		r.Respond(resp)
 		return
 	}
 	for _, key := range req.CoordinatorKeys {
-		resp.Coordinators = append(resp.Coordinators, b.findCoordinator(r.Context(), req.CoordinatorType, key, r.Conn.Listener()))
+		resp.Coordinators = append(resp.Coordinators, b.findCoordinator(r, req.CoordinatorType, key))
 	}
 	r.Respond(resp)
 }
 
-func (b *Broker) findCoordinator(ctx context.Context, keyType int8, key, listener string) kmsg.FindCoordinatorResponseCoordinator {
+func (b *Broker) findCoordinator(r *network.Request, keyType int8, key string) kmsg.FindCoordinatorResponseCoordinator {
 	c := kmsg.NewFindCoordinatorResponseCoordinator()
 	c.Key, c.NodeID, c.Port = key, int32(metadata.NoBroker), -1
-	broker, err := b.coordinatorOf(ctx, keyType, key)
+	broker, err := b.coordinatorOf(r, keyType, key)
 	if err == nil {
+		listener := r.Conn.Listener()
 		if e, ok := broker.Endpoint(listener); ok {
 			c.NodeID, c.Host, c.Port = int32(broker.ID), e.Host, e.Port
 		} else {
@@ -63,21 +64,25 @@ func (b *Broker) findCoordinator(ctx context.Context, keyType int8, key, listene
 
 // coordinatorOf finds the leader of the internal topic's partition that the key belongs to. A missing topic is created,
 // and the client told to come again.
-func (b *Broker) coordinatorOf(ctx context.Context, keyType int8, key string) (metadata.Broker, error) {
+func (b *Broker) coordinatorOf(r *network.Request, keyType int8, key string) (metadata.Broker, error) {
 	var topic string
+	var kind acl.ResourceType
 	switch keyType {
 	case groupCoordinator:
-		topic = groupTopic
+		topic, kind = groupTopic, acl.Group
 	case transactionCoordinator:
-		topic = txnTopic
+		topic, kind = txnTopic, acl.TransactionalID
 	case shareCoordinator:
 		return metadata.Broker{}, fmt.Errorf("share groups need KRaft: %w", kerr.InvalidRequest)
 	default:
 		return metadata.Broker{}, protocol.WithMessage(kerr.InvalidRequest, unknownCoordinatorType)
 	}
+	if err := b.denied(r, acl.Describe, kind, key); err != nil {
+		return metadata.Broker{}, err
+	}
 	image := b.cache.Image()
 	if !knownTopic(image, topic) {
-		if err := b.autoCreateTopic(ctx, topic); !isRetriable(err) {
+		if err := b.autoCreateTopic(r.Context(), topic); !isRetriable(err) {
 			b.log.Warn("internal topic not created", "topic", topic, "err", err)
 		}
 		return metadata.Broker{}, fmt.Errorf("topic %s is being created: %w", topic, kerr.CoordinatorNotAvailable)

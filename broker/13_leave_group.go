@@ -4,10 +4,15 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"jackdaw/broker/network"
+	"jackdaw/security/acl"
 )
 
 // LeaveGroup (13), v0-5. Kafka: KafkaApis.handleLeaveGroupRequest. Many members since v3 (KIP-345).
 // Pipelined: no.   Cost: may start a rebalance.
 func (b *Broker) handleLeaveGroup(r *network.Request) {
-	r.Respond(b.groups.Leave(r.Context(), r.Body.(*kmsg.LeaveGroupRequest)))
+	req := r.Body.(*kmsg.LeaveGroupRequest)
+	if b.refused(r, b.denied(r, acl.Read, acl.Group, req.Group)) {
+		return
+	}
+	r.Respond(b.groups.Leave(r.Context(), req))
 }

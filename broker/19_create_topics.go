@@ -13,6 +13,7 @@ import (
 	"jackdaw/controller"
 	"jackdaw/metadata"
 	"jackdaw/protocol"
+	"jackdaw/security/acl"
 )
 
 // CreateTopics (19), v0-7. Kafka: KafkaApis.handleCreateTopicsRequest, ZkAdminManager.createTopics.
@@ -29,7 +30,7 @@ func (b *Broker) handleCreateTopics(r *network.Request) {
 		out.Default()
 		out.Topic = t.Topic
 		out.NumPartitions, out.ReplicationFactor = -1, -1
-		topic, err := b.newTopic(t, seen[t.Topic])
+		topic, err := b.newTopic(r, t, seen[t.Topic])
 		if err != nil {
 			createTopicFailed(out, err)
 			continue
@@ -50,13 +51,13 @@ func (b *Broker) handleCreateTopics(r *network.Request) {
 	}
 	charge.Throttle()
 	for i, res := range b.createTopics(r.Context(), wanted, req.ValidateOnly, timeout) {
-		b.fillCreatedTopic(slots[res.Name], res, wanted[i].Configs)
+		b.fillCreatedTopic(r, slots[res.Name], res, wanted[i].Configs)
 	}
 	r.Respond(resp)
 }
 
 // newTopic checks what can be checked without the controller's state.
-func (b *Broker) newTopic(t *kmsg.CreateTopicsRequestTopic, times int) (controller.NewTopic, error) {
+func (b *Broker) newTopic(r *network.Request, t *kmsg.CreateTopicsRequestTopic, times int) (controller.NewTopic, error) {
 	out := controller.NewTopic{
 		Name: t.Topic, NumPartitions: t.NumPartitions, RF: int32(t.ReplicationFactor),
 		Configs: map[string]string{},
@@ -66,6 +67,8 @@ func (b *Broker) newTopic(t *kmsg.CreateTopicsRequestTopic, times int) (controll
 		return out, kerr.NotController
 	case times > 1:
 		return out, protocol.WithMessage(kerr.InvalidRequest, "Found multiple entries for this topic.")
+	case !b.may(r, acl.Create, acl.Cluster, acl.ClusterName) && b.denied(r, acl.Create, acl.Topic, t.Topic) != nil:
+		return out, protocol.WithMessage(kerr.TopicAuthorizationFailed, "Authorization failed.")
 	}
 	var nulls []string
 	for _, c := range t.Configs {
@@ -144,12 +147,16 @@ func createTopicFailed(out *kmsg.CreateTopicsResponseTopic, err error) {
 	out.Configs = []kmsg.CreateTopicsResponseTopicConfig{}
 }
 
-func (b *Broker) fillCreatedTopic(out *kmsg.CreateTopicsResponseTopic, res controller.CreateResult, configs map[string]string) {
+func (b *Broker) fillCreatedTopic(r *network.Request, out *kmsg.CreateTopicsResponseTopic, res controller.CreateResult, configs map[string]string) {
 	if res.Err != nil {
 		createTopicFailed(out, res.Err)
 		return
 	}
 	out.TopicID = res.ID
+	if !b.may(r, acl.DescribeConfigs, acl.Topic, res.Name) {
+		out.ConfigErrorCode = kerr.TopicAuthorizationFailed.Code
+		return
+	}
 	out.NumPartitions, out.ReplicationFactor = res.NumPartitions, int16(res.RF)
 	for _, c := range b.loaded.DescribeTopic(configs, config.Dynamic{}, nil) {
 		out.Configs = append(out.Configs, kmsg.CreateTopicsResponseTopicConfig{

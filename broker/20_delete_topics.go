@@ -10,6 +10,7 @@ import (
 	"jackdaw/broker/network"
 	"jackdaw/metadata"
 	"jackdaw/protocol"
+	"jackdaw/security/acl"
 	"jackdaw/zkstore/znode"
 )
 
@@ -33,7 +34,7 @@ func (b *Broker) handleDeleteTopics(r *network.Request) {
 	for i := range topics {
 		t, out := &topics[i], &resp.Topics[i]
 		out.Topic, out.TopicID = t.Topic, t.TopicID
-		name, err := b.topicToDelete(t, req.Version)
+		name, err := b.topicToDelete(r, t, req.Version)
 		if err == nil && seen[value(t.Topic)+metadata.TopicID(t.TopicID).String()] > 1 {
 			err = protocol.WithMessage(kerr.InvalidRequest, "Duplicate topic names are not allowed.")
 		}
@@ -43,6 +44,9 @@ func (b *Broker) handleDeleteTopics(r *network.Request) {
 		}
 		if err != nil {
 			out.ErrorCode, out.ErrorMessage = protocol.ErrorCode(err), nil
+			if name != "" {
+				out.Topic = &name // of a topic that was named by its id
+			}
 			continue
 		}
 		out.Topic = &name
@@ -55,8 +59,8 @@ func (b *Broker) handleDeleteTopics(r *network.Request) {
 	r.Respond(resp)
 }
 
-// topicToDelete resolves the name that is meant.
-func (b *Broker) topicToDelete(t *kmsg.DeleteTopicsRequestTopic, version int16) (string, error) {
+// topicToDelete resolves the name that is meant. With an error it is the name that the client may be told.
+func (b *Broker) topicToDelete(r *network.Request, t *kmsg.DeleteTopicsRequestTopic, version int16) (string, error) {
 	id := metadata.TopicID(t.TopicID)
 	switch {
 	case !b.controller.Active():
@@ -72,7 +76,13 @@ func (b *Broker) topicToDelete(t *kmsg.DeleteTopicsRequestTopic, version int16) 
 		if !ok {
 			return "", kerr.UnknownTopicID
 		}
-		return topic.Name, nil
+		if err := b.denied(r, acl.Describe, acl.Topic, topic.Name); err != nil {
+			return "", err
+		}
+		return topic.Name, b.denied(r, acl.Delete, acl.Topic, topic.Name)
+	}
+	if err := b.denied(r, acl.Delete, acl.Topic, *t.Topic); err != nil {
+		return "", err
 	}
 	if _, ok := b.cache.Image().Topic(*t.Topic); !ok {
 		return "", kerr.UnknownTopicOrPartition

@@ -9,6 +9,7 @@ import (
 	"jackdaw/metadata"
 	"jackdaw/protocol"
 	"jackdaw/replication"
+	"jackdaw/security/acl"
 )
 
 // DeleteRecords (21), v0-2. Kafka: KafkaApis.handleDeleteRecordsRequest; KIP-107.
@@ -23,12 +24,17 @@ func (b *Broker) handleDeleteRecords(r *network.Request) {
 	for i := range req.Topics {
 		t, topic := &req.Topics[i], &resp.Topics[i]
 		topic.Topic = t.Topic
+		refused := b.denied(r, acl.Delete, acl.Topic, t.Topic)
 		topic.Partitions = make([]kmsg.DeleteRecordsResponseTopicPartition, len(t.Partitions))
 		for j := range t.Partitions {
 			p, out := &t.Partitions[j], &topic.Partitions[j]
 			out.Partition, out.LowWatermark = p.Partition, -1
 			tp := metadata.TopicPartition{Topic: t.Topic, Partition: p.Partition}
-			if err := unknownPartition(image, tp); err != nil {
+			err := refused
+			if err == nil {
+				err = unknownPartition(image, tp)
+			}
+			if err != nil {
 				out.ErrorCode = protocol.ErrorCode(err)
 				continue
 			}

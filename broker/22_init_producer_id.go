@@ -13,9 +13,13 @@ import (
 // InitProducerId (22), v0-5. Kafka: KafkaApis.handleInitProducerIdRequest; KIP-98, KIP-360.
 // Differs from Kafka: waits for the first id block instead of COORDINATOR_LOAD_IN_PROGRESS.   Pipelined: no.
 func (b *Broker) handleInitProducerID(r *network.Request) {
+	req := r.Body.(*kmsg.InitProducerIDRequest)
+	if b.refused(r, b.deniedProducerID(r, req.TransactionalID)) {
+		return
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), b.cfg.Network.RequestTimeout)
 	defer cancel()
-	r.Respond(b.transactions.InitProducerID(ctx, r.Body.(*kmsg.InitProducerIDRequest)))
+	r.Respond(b.transactions.InitProducerID(ctx, req))
 }
 
 // allocateProducerIDs asks the controller for a block, or, where the controller may not know how to answer, takes one out of

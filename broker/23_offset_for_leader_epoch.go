@@ -7,6 +7,7 @@ import (
 	"jackdaw/metadata"
 	"jackdaw/protocol"
 	"jackdaw/replication"
+	"jackdaw/security/acl"
 )
 
 // OffsetForLeaderEpoch (23), v0-4. Kafka: KafkaApis.handleOffsetForLeaderEpochRequest; KIP-101, KIP-279, KIP-320.
@@ -15,12 +16,17 @@ func (b *Broker) handleOffsetForLeaderEpoch(r *network.Request) {
 	req := r.Body.(*kmsg.OffsetForLeaderEpochRequest)
 	resp := req.ResponseKind().(*kmsg.OffsetForLeaderEpochResponse)
 	image := b.cache.Image()
+	broker := b.may(r, acl.ClusterAction, acl.Cluster, acl.ClusterName)
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		topic := kmsg.NewOffsetForLeaderEpochResponseTopic()
 		topic.Topic = t.Topic
+		var refused error
+		if !broker {
+			refused = b.denied(r, acl.Describe, acl.Topic, t.Topic)
+		}
 		for j := range t.Partitions {
-			topic.Partitions = append(topic.Partitions, b.offsetForLeaderEpoch(image, req.Version, t.Topic, &t.Partitions[j]))
+			topic.Partitions = append(topic.Partitions, b.offsetForLeaderEpoch(image, req.Version, t.Topic, &t.Partitions[j], refused))
 		}
 		resp.Topics = append(resp.Topics, topic)
 	}
@@ -28,7 +34,7 @@ func (b *Broker) handleOffsetForLeaderEpoch(r *network.Request) {
 }
 
 func (b *Broker) offsetForLeaderEpoch(image *metadata.Image, version int16, topic string,
-	p *kmsg.OffsetForLeaderEpochRequestTopicPartition,
+	p *kmsg.OffsetForLeaderEpochRequestTopicPartition, err error,
 ) kmsg.OffsetForLeaderEpochResponseTopicPartition {
 	out := kmsg.NewOffsetForLeaderEpochResponseTopicPartition()
 	out.Partition, out.LeaderEpoch, out.EndOffset = p.Partition, -1, -1
@@ -40,7 +46,9 @@ func (b *Broker) offsetForLeaderEpoch(image *metadata.Image, version int16, topi
 	if version >= 2 {
 		q.CurrentLeaderEpoch = metadata.LeaderEpoch(p.CurrentLeaderEpoch)
 	}
-	err := unknownPartition(image, q.TP)
+	if err == nil {
+		err = unknownPartition(image, q.TP)
+	}
 	if err == nil {
 		end, e := b.replicas.OffsetForLeaderEpoch(q)
 		if err = e; err == nil {

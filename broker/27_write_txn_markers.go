@@ -14,11 +14,15 @@ import (
 	"jackdaw/protocol"
 	"jackdaw/protocol/record"
 	"jackdaw/replication"
+	"jackdaw/security/acl"
 )
 
 // WriteTxnMarkers (27), v0-1. Kafka: KafkaApis.handleWriteTxnMarkersRequest; KIP-98.
 // Pipelined: no.   Cost: a control batch a partition, replicated; in __consumer_offsets the group's shard, too.
 func (b *Broker) handleWriteTxnMarkers(r *network.Request) {
+	if !b.may(r, acl.Alter, acl.Cluster, acl.ClusterName) && b.refused(r, b.deniedCluster(r, acl.ClusterAction)) {
+		return
+	}
 	r.Respond(b.writeTxnMarkers(r.Context(), r.Body.(*kmsg.WriteTxnMarkersRequest)))
 }
 

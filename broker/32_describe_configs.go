@@ -13,6 +13,7 @@ import (
 	"jackdaw/config"
 	"jackdaw/controller"
 	"jackdaw/protocol"
+	"jackdaw/security/acl"
 	"jackdaw/zkstore"
 )
 
@@ -26,7 +27,7 @@ func (b *Broker) handleDescribeConfigs(r *network.Request) {
 		out := kmsg.NewDescribeConfigsResponseResource()
 		out.ResourceType, out.ResourceName = resource.ResourceType, resource.ResourceName
 		out.Configs = []kmsg.DescribeConfigsResponseResourceConfig{}
-		entries, err := b.describeResource(r.Context(), resource)
+		entries, err := b.describeResource(r, resource)
 		out.ErrorMessage = new(string)
 		if err != nil {
 			out.ErrorCode, out.ErrorMessage = protocol.ErrorCode(err), protocol.ErrorMessage(err)
@@ -45,8 +46,11 @@ func (b *Broker) handleDescribeConfigs(r *network.Request) {
 // clientMetricsResource is the type of what clients are asked to report (KIP-714).
 const clientMetricsResource = 16
 
-func (b *Broker) describeResource(ctx context.Context, resource *kmsg.DescribeConfigsRequestResource) ([]config.Entry, error) {
-	name := resource.ResourceName
+func (b *Broker) describeResource(r *network.Request, resource *kmsg.DescribeConfigsRequestResource) ([]config.Entry, error) {
+	ctx, name := r.Context(), resource.ResourceName
+	if err := b.deniedConfig(r, acl.DescribeConfigs, resource.ResourceType, name); err != nil {
+		return nil, err
+	}
 	switch resource.ResourceType {
 	case kmsg.ConfigResourceTypeTopic:
 		if err := controller.ValidateTopicName(name); err != nil {

@@ -25,7 +25,7 @@ func (b *Broker) handleAlterConfigs(r *network.Request) {
 		}
 		all = append(all, a)
 	}
-	for i, err := range b.alterConfigs(r.Context(), all, req.ValidateOnly) {
+	for i, err := range b.alterConfigs(r, all, req.ValidateOnly) {
 		resp.Resources = append(resp.Resources, kmsg.AlterConfigsResponseResource{
 			ErrorCode: protocol.ErrorCode(err), ErrorMessage: protocol.ErrorMessage(err),
 			ResourceType: all[i].kind, ResourceName: all[i].name,

@@ -11,6 +11,7 @@ import (
 	"jackdaw/broker/network"
 	"jackdaw/log"
 	"jackdaw/protocol"
+	"jackdaw/security/acl"
 )
 
 // DescribeLogDirs (35), v0-4. Kafka: KafkaApis.handleDescribeLogDirsRequest, ReplicaManager.describeLogDirs; KIP-113, KIP-827.
@@ -18,6 +19,9 @@ import (
 func (b *Broker) handleDescribeLogDirs(r *network.Request) {
 	req := r.Body.(*kmsg.DescribeLogDirsRequest)
 	resp := req.ResponseKind().(*kmsg.DescribeLogDirsResponse)
+	if b.refused(r, b.deniedCluster(r, acl.Describe)) {
+		return
+	}
 	asked := askedPartitions(req)
 	byDir := map[string][]*log.Log{}
 	for _, l := range b.logs.All() {

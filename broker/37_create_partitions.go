@@ -12,6 +12,7 @@ import (
 	"jackdaw/controller"
 	"jackdaw/metadata"
 	"jackdaw/protocol"
+	"jackdaw/security/acl"
 )
 
 // CreatePartitions (37), v0-3. Kafka: KafkaApis.handleCreatePartitionsRequest, ZkAdminManager.createPartitions; KIP-195.
@@ -32,6 +33,8 @@ func (b *Broker) handleCreatePartitions(r *network.Request) {
 			err = kerr.NotController
 		case seen[t.Topic] > 1:
 			err = protocol.WithMessage(kerr.InvalidRequest, "Duplicate topic in request.")
+		case b.denied(r, acl.Alter, acl.Topic, t.Topic) != nil:
+			err = protocol.WithMessage(kerr.TopicAuthorizationFailed, "The topic authorization is failed.")
 		}
 		if err != nil {
 			out.ErrorCode, out.ErrorMessage = protocol.ErrorCode(err), protocol.ErrorMessage(err)

@@ -14,6 +14,7 @@ import (
 	"jackdaw/controller"
 	"jackdaw/metadata"
 	"jackdaw/protocol"
+	"jackdaw/security/acl"
 )
 
 // ElectLeaders (43), v0-2. Kafka: KafkaApis.handleElectLeaders; KIP-183, KIP-460.
@@ -21,6 +22,9 @@ import (
 func (b *Broker) handleElectLeaders(r *network.Request) {
 	req := r.Body.(*kmsg.ElectLeadersRequest)
 	resp := req.ResponseKind().(*kmsg.ElectLeadersResponse)
+	if b.refused(r, b.deniedCluster(r, acl.Alter)) {
+		return
+	}
 	election := controller.PreferredElection
 	if req.Version >= 1 {
 		election = controller.ElectionType(req.ElectionType)

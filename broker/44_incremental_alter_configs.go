@@ -18,7 +18,7 @@ func (b *Broker) handleIncrementalAlterConfigs(r *network.Request) {
 	for i := range req.Resources {
 		all = append(all, incrementalAlteration(&req.Resources[i]))
 	}
-	for i, err := range b.alterConfigs(r.Context(), all, req.ValidateOnly) {
+	for i, err := range b.alterConfigs(r, all, req.ValidateOnly) {
 		resp.Resources = append(resp.Resources, kmsg.IncrementalAlterConfigsResponseResource{
 			ErrorCode: protocol.ErrorCode(err), ErrorMessage: protocol.ErrorMessage(err),
 			ResourceType: all[i].kind, ResourceName: all[i].name,

@@ -7,6 +7,7 @@ import (
 	"jackdaw/controller"
 	"jackdaw/metadata"
 	"jackdaw/protocol"
+	"jackdaw/security/acl"
 )
 
 // AlterPartitionReassignments (45), v0. Kafka: KafkaApis.handleAlterPartitionReassignmentsRequest; KIP-455.
@@ -14,6 +15,9 @@ import (
 func (b *Broker) handleAlterPartitionReassignments(r *network.Request) {
 	req := r.Body.(*kmsg.AlterPartitionAssignmentsRequest)
 	resp := req.ResponseKind().(*kmsg.AlterPartitionAssignmentsResponse)
+	if b.refused(r, b.deniedCluster(r, acl.Alter)) {
+		return
+	}
 	var moves []controller.Reassignment
 	for _, t := range req.Topics {
 		for _, p := range t.Partitions {

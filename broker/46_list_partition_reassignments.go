@@ -9,6 +9,7 @@ import (
 	"jackdaw/controller"
 	"jackdaw/metadata"
 	"jackdaw/protocol"
+	"jackdaw/security/acl"
 )
 
 // ListPartitionReassignments (46), v0. Kafka: KafkaApis.handleListPartitionReassignmentsRequest; KIP-455.
@@ -16,6 +17,9 @@ import (
 func (b *Broker) handleListPartitionReassignments(r *network.Request) {
 	req := r.Body.(*kmsg.ListPartitionReassignmentsRequest)
 	resp := req.ResponseKind().(*kmsg.ListPartitionReassignmentsResponse)
+	if b.refused(r, b.deniedCluster(r, acl.Describe)) {
+		return
+	}
 	var tps []metadata.TopicPartition
 	if req.Topics != nil {
 		tps = []metadata.TopicPartition{}

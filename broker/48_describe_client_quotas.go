@@ -10,6 +10,7 @@ import (
 
 	"jackdaw/broker/network"
 	"jackdaw/protocol"
+	"jackdaw/security/acl"
 	"jackdaw/zkstore"
 	"jackdaw/zkstore/znode"
 )
@@ -19,6 +20,9 @@ import (
 func (b *Broker) handleDescribeClientQuotas(r *network.Request) {
 	req := r.Body.(*kmsg.DescribeClientQuotasRequest)
 	resp := req.ResponseKind().(*kmsg.DescribeClientQuotasResponse)
+	if b.refused(r, b.deniedCluster(r, acl.DescribeConfigs)) {
+		return
+	}
 	entries, err := b.describeQuotas(r.Context(), req)
 	if err != nil {
 		resp.ErrorCode, resp.ErrorMessage = protocol.ErrorCode(err), protocol.ErrorMessage(err)

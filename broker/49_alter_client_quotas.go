@@ -15,6 +15,7 @@ import (
 	"jackdaw/config"
 	"jackdaw/protocol"
 	"jackdaw/quota"
+	"jackdaw/security/acl"
 	"jackdaw/zkstore"
 	"jackdaw/zkstore/znode"
 )
@@ -24,6 +25,9 @@ import (
 func (b *Broker) handleAlterClientQuotas(r *network.Request) {
 	req := r.Body.(*kmsg.AlterClientQuotasRequest)
 	resp := req.ResponseKind().(*kmsg.AlterClientQuotasResponse)
+	if b.refused(r, b.deniedCluster(r, acl.AlterConfigs)) {
+		return
+	}
 	for i := range req.Entries {
 		e := &req.Entries[i]
 		err := b.alone(r.Context(), func() error { return b.alterQuotas(r.Context(), e, req.ValidateOnly) })

@@ -10,6 +10,7 @@ import (
 
 	"jackdaw/broker/network"
 	"jackdaw/protocol"
+	"jackdaw/security/acl"
 	"jackdaw/zkstore"
 	"jackdaw/zkstore/znode"
 )
@@ -19,6 +20,9 @@ import (
 func (b *Broker) handleDescribeUserSCRAMCredentials(r *network.Request) {
 	req := r.Body.(*kmsg.DescribeUserSCRAMCredentialsRequest)
 	resp := req.ResponseKind().(*kmsg.DescribeUserSCRAMCredentialsResponse)
+	if b.refused(r, b.deniedCluster(r, acl.Describe)) {
+		return
+	}
 	results, err := b.describeCredentials(r.Context(), req.Users)
 	resp.ErrorCode, resp.ErrorMessage = protocol.ErrorCode(err), errorText(err)
 	resp.Results = results

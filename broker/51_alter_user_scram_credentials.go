@@ -9,6 +9,7 @@ import (
 
 	"jackdaw/broker/network"
 	"jackdaw/protocol"
+	"jackdaw/security/acl"
 	"jackdaw/zkstore"
 	"jackdaw/zkstore/znode"
 )
@@ -18,6 +19,9 @@ import (
 func (b *Broker) handleAlterUserSCRAMCredentials(r *network.Request) {
 	req := r.Body.(*kmsg.AlterUserSCRAMCredentialsRequest)
 	resp := req.ResponseKind().(*kmsg.AlterUserSCRAMCredentialsResponse)
+	if b.controller.Active() && b.refused(r, b.deniedCluster(r, acl.Alter)) {
+		return
+	}
 	users, changes := credentialChanges(req)
 	for _, user := range users {
 		var err error

@@ -6,6 +6,7 @@ import (
 
 	"jackdaw/broker/network"
 	"jackdaw/protocol"
+	"jackdaw/security/acl"
 )
 
 // UpdateFeatures (57), v0-1. Kafka: KafkaController.processFeatureUpdates; KIP-584. With ZooKeeper no feature has levels, so that there
@@ -13,6 +14,9 @@ import (
 func (b *Broker) handleUpdateFeatures(r *network.Request) {
 	req := r.Body.(*kmsg.UpdateFeaturesRequest)
 	resp := req.ResponseKind().(*kmsg.UpdateFeaturesResponse)
+	if b.refused(r, b.deniedCluster(r, acl.Alter)) {
+		return
+	}
 	if !b.controller.Active() {
 		resp.ErrorCode, resp.ErrorMessage = kerr.NotController.Code, new(string)
 		r.Respond(resp)

@@ -37,7 +37,7 @@ func (b *Broker) handleDescribeCluster(r *network.Request) {
 	resp.ClusterID = b.clusterID
 	resp.ControllerID = aliveController(image)
 	if req.IncludeClusterAuthorizedOperations {
-		resp.ClusterAuthorizedOperations = clusterOperations
+		resp.ClusterAuthorizedOperations = b.clusterOperationsOf(r)
 	}
 	for _, m := range metadataBrokers(image, r.Conn.Listener()) {
 		d := kmsg.NewDescribeClusterResponseBroker()

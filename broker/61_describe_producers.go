@@ -8,6 +8,7 @@ import (
 	"jackdaw/controller"
 	"jackdaw/metadata"
 	"jackdaw/protocol"
+	"jackdaw/security/acl"
 )
 
 // DescribeProducers (61), v0. Kafka: KafkaApis.handleDescribeProducersRequest, ReplicaManager.activeProducerState; KIP-664.
@@ -19,6 +20,9 @@ func (b *Broker) handleDescribeProducers(r *network.Request) {
 	for _, t := range req.Topics {
 		topic := kmsg.DescribeProducersResponseTopic{Topic: t.Topic}
 		refusal := controller.ValidateTopicName(t.Topic)
+		if refusal == nil {
+			refusal = b.denied(r, acl.Read, acl.Topic, t.Topic)
+		}
 		if refusal == nil && !knownTopic(image, t.Topic) {
 			refusal = kerr.UnknownTopicOrPartition
 		}

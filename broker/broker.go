@@ -26,6 +26,7 @@ import (
 	"jackdaw/metadata"
 	"jackdaw/peer"
 	"jackdaw/replication"
+	"jackdaw/security/authorizer"
 	"jackdaw/zkstore"
 	"jackdaw/zkstore/zkserver"
 )
@@ -60,8 +61,10 @@ type Broker struct {
 	zkServer *zkserver.Server // nil unless zookeeper.connect=embedded
 	zk       *zkstore.Client
 	cache    *metadataCache
-	topics   *topicConfigs
-	quotas   *quotas
+	// authorizer is nil where everybody may do everything.
+	authorizer *authorizer.Authorizer
+	topics     *topicConfigs
+	quotas     *quotas
 	// altering is held by the request that changes a configuration in ZooKeeper.
 	altering   chan struct{}
 	fs         vfs.FS

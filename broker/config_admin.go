@@ -11,8 +11,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"jackdaw/broker/network"
 	"jackdaw/config"
 	"jackdaw/protocol"
+	"jackdaw/security/acl"
 	"jackdaw/zkstore"
 )
 
@@ -37,7 +39,8 @@ var configTypeNames = map[kmsg.ConfigResourceType]string{
 
 // alterConfigs executes alterations, each by itself, in order. A resource that is named twice is refused both times.
 // Kafka: ConfigAdminManager.preprocess, ZkAdminManager.alterConfigs.
-func (b *Broker) alterConfigs(ctx context.Context, all []alteration, validateOnly bool) []error {
+func (b *Broker) alterConfigs(r *network.Request, all []alteration, validateOnly bool) []error {
+	ctx := r.Context()
 	type id struct {
 		kind kmsg.ConfigResourceType
 		name string
@@ -53,12 +56,27 @@ func (b *Broker) alterConfigs(ctx context.Context, all []alteration, validateOnl
 			out[i] = invalidRequest("Each resource must appear at most once.")
 			continue
 		}
+		if out[i] = b.deniedConfig(r, acl.AlterConfigs, a.kind, a.name); out[i] != nil {
+			continue
+		}
 		out[i] = b.alone(ctx, func() error { return b.alterConfig(ctx, a, validateOnly) })
 		if out[i] != nil {
 			b.log.Info("config not altered", "type", configTypeNames[a.kind], "name", a.name, "err", out[i])
 		}
 	}
 	return out
+}
+
+// deniedConfig is denied for the configuration of a topic, which belongs to it, or of anything else, which belongs to the cluster.
+func (b *Broker) deniedConfig(r *network.Request, op acl.Operation, kind kmsg.ConfigResourceType, name string) error {
+	switch kind {
+	case kmsg.ConfigResourceTypeTopic:
+		return b.denied(r, op, acl.Topic, name)
+	case kmsg.ConfigResourceTypeBroker, kmsg.ConfigResourceTypeBrokerLogger, clientMetricsResource:
+		return b.deniedCluster(r, op)
+	default:
+		return nil // it is refused for what it is
+	}
 }
 
 // alone runs one change of ZooKeeper's configurations after the other: each reads a node, and writes all of it. Kafka does

@@ -36,6 +36,9 @@ func (b *Broker) start(ctx context.Context, parts *run.Group) error {
 	if err := b.identify(ctx); err != nil {
 		return err
 	}
+	if err := b.openAuthorizer(ctx); err != nil {
+		return err
+	}
 	if err := b.openLogs(ctx); err != nil {
 		return err
 	}
@@ -209,6 +212,11 @@ func (b *Broker) register(ctx context.Context, session *zkstore.Session) error {
 	b.log.Info("registered", "epoch", epoch, "endpoints", b.Endpoints())
 	if err := b.quotas.Load(ctx, session); err != nil {
 		return err
+	}
+	if b.authorizer != nil {
+		if err := b.authorizer.Follow(ctx, session, b.parts); err != nil {
+			return err
+		}
 	}
 	return b.topics.Follow(ctx, session, b.parts)
 }

@@ -34,15 +34,16 @@ type Broker struct {
 	ShutdownRetries    int
 	ShutdownBackoff    time.Duration
 
-	ZooKeeper    ZooKeeper
-	Network      Network
-	Replication  Replication
-	Controller   Controller
-	Groups       Groups
-	Transactions Transactions
-	Log          Log
-	Quotas       Quotas
-	Admin        Admin
+	ZooKeeper     ZooKeeper
+	Network       Network
+	Replication   Replication
+	Controller    Controller
+	Groups        Groups
+	Transactions  Transactions
+	Log           Log
+	Quotas        Quotas
+	Admin         Admin
+	Authorization Authorization
 
 	// settings are the parsed values, for the defaults of topics.
 	settings map[string]any

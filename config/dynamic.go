@@ -38,5 +38,10 @@ func (l *Loaded) merged(d Dynamic) map[string]any {
 // WithDynamic returns the broker's configuration with dynamic settings laid over it. The error is that of a combination
 // which cannot be used.
 func (l *Loaded) WithDynamic(d Dynamic) (*Broker, error) {
-	return newBroker(&reader{values: l.merged(d)}, l.hostname)
+	b, err := newBroker(&reader{values: l.merged(d)}, l.hostname)
+	if err != nil {
+		return nil, err
+	}
+	b.Authorization = l.broker.Authorization
+	return b, nil
 }

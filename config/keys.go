@@ -26,7 +26,7 @@ var sections = []Section{
 		{"zookeeper.ssl.truststore.type", String, null, anything, ReadOnly, Later, "JKS, PKCS12 or PEM."},
 	}},
 	{"General", []Key{
-		{"authorizer.class.name", String, val(""), anything, ReadOnly, Later, "Class that decides what principals may do; empty allows everything."},
+		{"authorizer.class.name", String, val(""), anything, ReadOnly, Honored, "What decides who may do what: kafka.security.authorizer.AclAuthorizer, built in; empty allows everything. Its settings are super.users and allow.everyone.if.no.acl.found."},
 		{"auto.create.topics.enable", Boolean, val("true"), anything, ReadOnly, Honored, "Create a topic when a client first asks for it."},
 		{"background.threads", Int, val("10"), atLeast(1), ClusterWide, Needless, "Threads for housekeeping."},
 		{"broker.id", Int, val("-1"), anything, ReadOnly, Honored, "Id of this broker; -1 takes the one of meta.properties, or a generated one."},

@@ -62,7 +62,8 @@ func TestTable_Honored_IsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := r.asked
-	read["node.id"] = true // merged with broker.id before
+	read["node.id"] = true       // merged with broker.id before
+	read[authorizerClass] = true // read with the settings that are not in the table
 	for _, k := range TopicKeys() {
 		for _, s := range k.Synonyms {
 			read[s] = read[s] || k.Use == Honored

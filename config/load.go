@@ -97,6 +97,9 @@ func load(raw map[string]string, hostname string) (*Loaded, error) {
 	if l.broker, err = newBroker(&reader{values: l.values}, hostname); err != nil {
 		return nil, err
 	}
+	if l.broker.Authorization, err = authorization(raw); err != nil {
+		return nil, err
+	}
 	l.report = append(l.report, l.ignored()...)
 	return l, nil
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"jackdaw/metadata"
+	"jackdaw/security"
 )
 
 // write makes a server.properties of these lines.
@@ -134,7 +136,19 @@ func TestLoad_BadSettings_OneLineThatNamesTheKey(t *testing.T) {
 		{"max.connections.per.ip=0", "max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides property is set."},
 		{"max.connections.per.ip.overrides=zz", `Invalid value zz for configuration max.connections.per.ip.overrides: "zz" is not host:limit`},
 		{"process.roles=broker", "process.roles must be empty: Jackdaw runs with ZooKeeper only"},
-		{"authorizer.class.name=kafka.security.authorizer.AclAuthorizer", "Invalid value kafka.security.authorizer.AclAuthorizer for configuration authorizer.class.name: not supported"},
+		{"authorizer.class.name=com.Mine", "Invalid value com.Mine for configuration authorizer.class.name: the only authorizer is kafka.security.authorizer.AclAuthorizer"},
+		{
+			"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+			"Invalid value org.apache.kafka.metadata.authorizer.StandardAuthorizer for configuration authorizer.class.name: it keeps its ACLs in the KRaft log; with ZooKeeper use kafka.security.authorizer.AclAuthorizer",
+		},
+		{
+			"authorizer.class.name=kafka.security.authorizer.AclAuthorizer;authorizer.zookeeper.url=other:2181",
+			"Invalid value other:2181 for configuration authorizer.zookeeper.url: the ACLs are in the ZooKeeper of zookeeper.connect",
+		},
+		{
+			"authorizer.class.name=kafka.security.authorizer.AclAuthorizer;super.users=admin",
+			"Invalid value admin for configuration super.users: expected a string in format principalType:principalName but got admin",
+		},
 		{"zookeeper.ssl.client.enable=true", "Invalid value true for configuration zookeeper.ssl.client.enable: not supported"},
 		{"group.coordinator.rebalance.protocols=consumer,classic", "Invalid value consumer,classic for configuration group.coordinator.rebalance.protocols: only classic is supported with ZooKeeper"},
 		{"offsets.topic.compression.codec=9", "Invalid value 9 for configuration offsets.topic.compression.codec: Unknown compression type id: 9"},
@@ -296,5 +310,32 @@ func TestLoad_ConnectString_Forms(t *testing.T) {
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%q: %s", tc.text, diff)
 		}
+	}
+}
+
+func TestLoad_Authorizer_SettingsAreTaken(t *testing.T) {
+	l, err := Load(write(t, "zookeeper.connect=h:1"), nil, []string{
+		"authorizer.class.name=kafka.security.authorizer.AclAuthorizer", "super.users=User:ANONYMOUS; User:CN=a,O=b;", "allow.everyone.if.no.acl.found=TRUE",
+		"authorizer.zookeeper.session.timeout.ms=5",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Authorization{Enabled: true, SuperUsers: []security.Principal{security.Anonymous, security.User("CN=a,O=b")}, AllowUnprotected: true}
+	if got := l.Broker().Authorization; !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v", got)
+	}
+	if got := l.Report(); !slices.Equal(got, []string{"authorizer.zookeeper.session.timeout.ms is ignored: ACLs are read in the broker's own ZooKeeper session"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestLoad_SuperUsersWithoutAuthorizer_IsReported(t *testing.T) {
+	l, err := Load(write(t, "zookeeper.connect=h:1"), nil, []string{"super.users=nonsense"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := l.Report(); l.Broker().Authorization.Enabled || !slices.Equal(got, []string{"super.users is ignored: authorizer.class.name is not set"}) {
+		t.Errorf("%q", got)
 	}
 }

@@ -17,6 +17,9 @@ func (l *Loaded) whyIgnored(name string) string {
 	if k, ok := byName[name]; ok {
 		return k.Use.Reason()
 	}
+	if why, ok := l.whyAuthorizerIgnored(name); ok {
+		return why
+	}
 	if strings.HasPrefix(name, "config.providers") {
 		return ""
 	}

@@ -125,12 +125,9 @@ func validateModes(r *reader, _ *Broker) error {
 			return refuse(key, "Invalid value true for configuration %s: not supported", key)
 		}
 	}
-	for _, key := range []string{
-		"authorizer.class.name", "control.plane.listener.name",
-	} {
-		if s := r.str(key); s != "" {
-			return refuse(key, "Invalid value %s for configuration %s: not supported", s, key)
-		}
+	const controlPlane = "control.plane.listener.name"
+	if s := r.str(controlPlane); s != "" {
+		return refuse(controlPlane, "Invalid value %s for configuration %s: not supported", s, controlPlane)
 	}
 	const builder = "principal.builder.class"
 	if s := r.str(builder); s != byName[builder].Default.Text {

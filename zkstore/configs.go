@@ -3,15 +3,9 @@ package zkstore
 import (
 	"context"
 	"errors"
-	"slices"
-	"strings"
-	"time"
 
 	"jackdaw/zkstore/znode"
 )
-
-// configChangeLife is how long notifications stay. Kafka: ZkNodeChangeNotificationListener, change expiration.
-const configChangeLife = 15 * time.Minute
 
 // TopicConfigs reads the configurations of topics; a topic without one has an empty map.
 func (s *Session) TopicConfigs(ctx context.Context, names []string) (map[string]map[string]string, error) {
@@ -106,89 +100,21 @@ func (s *Session) writeConfig(ctx context.Context, path string, data []byte) err
 	}
 }
 
-// WatchConfigChanges calls f for each notification below /config/changes, those that are there first, and deletes those
-// older than 15 minutes, until ctx or the session ends. What is notified several times at once is told once.
-// Kafka: ZkNodeChangeNotificationListener.
+// WatchConfigChanges calls f for each notification below /config/changes, as watchNotifications does. What is notified
+// several times at once is told once.
 func (s *Session) WatchConfigChanges(ctx context.Context, f func(entityType, entityName string)) error {
-	last := ""
-	var readErr error
-	wctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	err := s.WatchChildren(wctx, znode.ConfigChangesPath, func(names []string) {
-		slices.Sort(names)
-		fresh := names[:0:0]
-		for _, n := range names {
-			if n > last {
-				fresh = append(fresh, n)
+	return s.watchNotifications(ctx, znode.ConfigChangesPath, znode.ConfigChangePrefix, func(found []notification) {
+		seen := map[znode.ConfigChange]bool{}
+		for _, n := range found {
+			c, err := znode.DecodeConfigChange(n.data)
+			if err != nil {
+				s.lg.Warn("notification ignored", "path", n.path, "err", err)
+				continue
+			}
+			if !seen[c] {
+				seen[c] = true
+				f(c.EntityType, c.EntityName)
 			}
 		}
-		if readErr = s.readChanges(ctx, fresh, f); readErr != nil {
-			stop(readErr)
-			return
-		}
-		if len(names) > 0 {
-			last = max(last, names[len(names)-1])
-		}
-		s.purgeChanges(ctx, names)
 	})
-	if readErr != nil {
-		return readErr
-	}
-	return err
-}
-
-// readChanges reads notifications and tells what they are about.
-func (s *Session) readChanges(ctx context.Context, names []string, f func(entityType, entityName string)) error {
-	got, err := s.GetMany(ctx, changePaths(names))
-	if err != nil {
-		return err
-	}
-	seen := map[znode.ConfigChange]bool{}
-	for i, r := range got {
-		if errors.Is(r.Err, ErrNoNode) {
-			continue
-		}
-		if r.Err != nil {
-			return r.Err
-		}
-		c, err := znode.DecodeConfigChange(r.Data)
-		if err != nil {
-			s.lg.Warn("notification ignored", "path", changePaths(names[i : i+1])[0], "err", err)
-			continue
-		}
-		if !seen[c] {
-			seen[c] = true
-			f(c.EntityType, c.EntityName)
-		}
-	}
-	return nil
-}
-
-func changePaths(names []string) []string {
-	out := make([]string, len(names))
-	for i, n := range names {
-		out[i] = znode.ConfigChangesPath + "/" + n
-	}
-	return out
-}
-
-// purgeChanges deletes old notifications. The oldest come first, so that it stops at the first young one. Other brokers
-// do the same at the same time; who fails leaves the rest for the next time.
-func (s *Session) purgeChanges(ctx context.Context, sorted []string) {
-	limit := time.Now().Add(-configChangeLife).UnixMilli()
-	for _, p := range changePaths(sorted) {
-		if !strings.HasPrefix(p, znode.ConfigChangePrefix) {
-			continue
-		}
-		exists, st, err := s.Exists(ctx, p)
-		if err != nil || exists && st.CTimeMs >= limit {
-			return
-		}
-		if !exists {
-			continue
-		}
-		if err := s.Delete(ctx, p, AnyVersion); err != nil && !errors.Is(err, ErrNoNode) {
-			return
-		}
-	}
 }

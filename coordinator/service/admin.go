@@ -94,8 +94,8 @@ func (g *Groups) Delete(ctx context.Context, req *kmsg.DeleteGroupsRequest) *kms
 	return resp
 }
 
-// OffsetDelete answers OffsetDelete 0. Kafka: KafkaApis.handleOffsetDeleteRequest.
-func (g *Groups) OffsetDelete(ctx context.Context, req *kmsg.OffsetDeleteRequest) *kmsg.OffsetDeleteResponse {
+// OffsetDelete answers OffsetDelete 0, with denied as in OffsetCommit. Kafka: KafkaApis.handleOffsetDeleteRequest.
+func (g *Groups) OffsetDelete(ctx context.Context, req *kmsg.OffsetDeleteRequest, denied func(topic string) bool) *kmsg.OffsetDeleteResponse {
 	resp := req.ResponseKind().(*kmsg.OffsetDeleteResponse)
 	var tps []metadata.TopicPartition
 	var codes []*int16
@@ -103,11 +103,12 @@ func (g *Groups) OffsetDelete(ctx context.Context, req *kmsg.OffsetDeleteRequest
 	for i, t := range req.Topics {
 		out := make([]kmsg.OffsetDeleteResponseTopicPartition, len(t.Partitions))
 		topics[i] = kmsg.OffsetDeleteResponseTopic{Topic: t.Topic, Partitions: out}
+		refused := denied != nil && denied(t.Topic)
 		for j, p := range t.Partitions {
 			out[j].Partition = p.Partition
 			tp := metadata.TopicPartition{Topic: t.Topic, Partition: p.Partition}
-			if !g.cfg.PartitionExists(tp) {
-				out[j].ErrorCode = protocol.ErrorCode(kerr.UnknownTopicOrPartition)
+			if err := g.refusal(tp, refused); err != nil {
+				out[j].ErrorCode = protocol.ErrorCode(err)
 				continue
 			}
 			tps = append(tps, tp)

@@ -62,7 +62,7 @@ func BenchmarkLoad_MillionOffsets(b *testing.B) {
 			o.Partition, o.Offset = p, int64(p)
 			r.Topics[0].Partitions = append(r.Topics[0].Partitions, o)
 		}
-		if c := g.OffsetCommit(b.Context(), r).Topics[0].Partitions[0].ErrorCode; c != 0 {
+		if c := g.OffsetCommit(b.Context(), r, nil).Topics[0].Partitions[0].ErrorCode; c != 0 {
 			b.Fatal(c)
 		}
 	}
@@ -80,7 +80,7 @@ func BenchmarkOffsetCommit_OnePartition(b *testing.B) {
 	r := commitReq(8, tp("t", 0))
 	b.ReportAllocs()
 	for b.Loop() {
-		if g.OffsetCommit(b.Context(), r).Topics[0].Partitions[0].ErrorCode != 0 {
+		if g.OffsetCommit(b.Context(), r, nil).Topics[0].Partitions[0].ErrorCode != 0 {
 			b.Fatal("commit")
 		}
 	}

@@ -4,5 +4,5 @@
 // Calls block until the answer is there or ctx ends, whichever is first; then the response has REQUEST_TIMED_OUT, and nobody
 // is left to read it. Requests are not aliased after the call, nor by responses.
 //
-// Authority is the caller's: it takes out what is not authorized before, and puts it back into the response after.
+// Authority is the caller's. Where a request names topics, or many groups, it says which of them are denied.
 package service

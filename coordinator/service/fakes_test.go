@@ -307,7 +307,7 @@ func (w *world) offset(at metadata.TopicPartition, stable bool) (offset int64, c
 	r := kmsg.NewPtrOffsetFetchRequest()
 	r.Version, r.Group, r.RequireStable = 7, "g", stable
 	r.Topics = []kmsg.OffsetFetchRequestTopic{{Topic: at.Topic, Partitions: []int32{at.Partition}}}
-	resp := w.g.OffsetFetch(w.ctx(), r)
+	resp := w.g.OffsetFetch(w.ctx(), r, FetchDenied{})
 	w.wantCode("fetch", resp.ErrorCode, nil)
 	p := resp.Topics[0].Partitions[0]
 	return p.Offset, p.ErrorCode

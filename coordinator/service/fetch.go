@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -21,16 +22,53 @@ const (
 	fetchLeaderEpoch = 5
 )
 
+// FetchDenied tells what a client may not see the offsets of; nil functions deny nothing.
+type FetchDenied struct{ Group, Topic func(name string) bool }
+
+func (d FetchDenied) group(id string) bool   { return d.Group != nil && d.Group(id) }
+func (d FetchDenied) topic(name string) bool { return d.Topic != nil && d.Topic(name) }
+
 // OffsetFetch answers OffsetFetch 0-9. Kafka: KafkaApis.handleOffsetFetchRequest.
-func (g *Groups) OffsetFetch(ctx context.Context, req *kmsg.OffsetFetchRequest) *kmsg.OffsetFetchResponse {
+func (g *Groups) OffsetFetch(ctx context.Context, req *kmsg.OffsetFetchRequest, denied FetchDenied) *kmsg.OffsetFetchResponse {
 	switch {
 	case req.Version == 0:
-		return g.fetchFromZooKeeper(ctx, req)
+		return g.fetchFromZooKeeper(ctx, req, denied)
 	case req.Version < fetchManyGroups:
-		return g.fetchOne(ctx, req)
+		return g.fetchOne(ctx, req, denied)
 	default:
-		return g.fetchMany(ctx, req)
+		return g.fetchMany(ctx, req, denied)
 	}
+}
+
+// fetchAllowed is fetch without what is denied. Denied topics that were asked for come last, with an error, others not at all.
+func (g *Groups) fetchAllowed(
+	ctx context.Context, id string, topics []kmsg.OffsetFetchRequestGroupTopic, stable bool, denied FetchDenied,
+) ([]kmsg.OffsetFetchResponseGroupTopic, error) {
+	if denied.group(id) {
+		return nil, kerr.GroupAuthorizationFailed
+	}
+	if topics == nil {
+		out, err := g.fetch(ctx, id, nil, stable)
+		return slices.DeleteFunc(out, func(t kmsg.OffsetFetchResponseGroupTopic) bool { return denied.topic(t.Topic) }), err
+	}
+	allowed := make([]kmsg.OffsetFetchRequestGroupTopic, 0, len(topics))
+	var refused []kmsg.OffsetFetchResponseGroupTopic
+	for _, t := range topics {
+		if !denied.topic(t.Topic) {
+			allowed = append(allowed, t)
+			continue
+		}
+		out := kmsg.OffsetFetchResponseGroupTopic{Topic: t.Topic}
+		for _, p := range t.Partitions {
+			out.Partitions = append(out.Partitions, kmsg.OffsetFetchResponseGroupTopicPartition(noOffset(p, kerr.TopicAuthorizationFailed)))
+		}
+		refused = append(refused, out)
+	}
+	out, err := g.fetch(ctx, id, allowed, stable)
+	if err != nil {
+		return nil, err
+	}
+	return append(out, refused...), nil
 }
 
 // fetch looks up the offsets of one group: of all partitions when topics is nil.
@@ -88,12 +126,12 @@ func fetched(offsets []group.FetchedOffset) []kmsg.OffsetFetchResponseGroupTopic
 }
 
 // fetchMany answers version 8 on: a list of groups, each with an error of its own.
-func (g *Groups) fetchMany(ctx context.Context, req *kmsg.OffsetFetchRequest) *kmsg.OffsetFetchResponse {
+func (g *Groups) fetchMany(ctx context.Context, req *kmsg.OffsetFetchRequest, denied FetchDenied) *kmsg.OffsetFetchResponse {
 	resp := req.ResponseKind().(*kmsg.OffsetFetchResponse)
 	resp.Groups = make([]kmsg.OffsetFetchResponseGroup, len(req.Groups))
 	for i := range req.Groups {
 		in := &req.Groups[i]
-		topics, err := g.fetch(ctx, in.Group, in.Topics, req.RequireStable)
+		topics, err := g.fetchAllowed(ctx, in.Group, in.Topics, req.RequireStable, denied)
 		resp.Groups[i] = kmsg.OffsetFetchResponseGroup{Group: in.Group, Topics: topics, ErrorCode: protocol.ErrorCode(err)}
 	}
 	return resp
@@ -101,7 +139,7 @@ func (g *Groups) fetchMany(ctx context.Context, req *kmsg.OffsetFetchRequest) *k
 
 // fetchOne answers versions 1 to 7: one group. Before version 2 the error stands with each partition, and an empty list
 // asks for nothing.
-func (g *Groups) fetchOne(ctx context.Context, req *kmsg.OffsetFetchRequest) *kmsg.OffsetFetchResponse {
+func (g *Groups) fetchOne(ctx context.Context, req *kmsg.OffsetFetchRequest, denied FetchDenied) *kmsg.OffsetFetchResponse {
 	resp := req.ResponseKind().(*kmsg.OffsetFetchResponse)
 	topics := make([]kmsg.OffsetFetchRequestGroupTopic, len(req.Topics))
 	for i, t := range req.Topics {
@@ -110,7 +148,7 @@ func (g *Groups) fetchOne(ctx context.Context, req *kmsg.OffsetFetchRequest) *km
 	if req.Topics == nil && req.Version >= fetchNullIsAll {
 		topics = nil
 	}
-	out, err := g.fetch(ctx, req.Group, topics, req.Version >= fetchStable && req.RequireStable)
+	out, err := g.fetchAllowed(ctx, req.Group, topics, req.Version >= fetchStable && req.RequireStable, denied)
 	switch {
 	case err != nil && req.Version >= fetchNullIsAll:
 		resp.ErrorCode = protocol.ErrorCode(err)
@@ -157,12 +195,21 @@ func noOffset(partition int32, err error) kmsg.OffsetFetchResponseTopicPartition
 }
 
 // fetchFromZooKeeper answers version 0, where an offset that is not there is UNKNOWN_TOPIC_OR_PARTITION.
-func (g *Groups) fetchFromZooKeeper(ctx context.Context, req *kmsg.OffsetFetchRequest) *kmsg.OffsetFetchResponse {
+func (g *Groups) fetchFromZooKeeper(ctx context.Context, req *kmsg.OffsetFetchRequest, denied FetchDenied) *kmsg.OffsetFetchResponse {
 	resp := req.ResponseKind().(*kmsg.OffsetFetchResponse)
+	if denied.group(req.Group) {
+		resp.Topics = failedTopics(req, kerr.GroupAuthorizationFailed)
+		return resp
+	}
 	resp.Topics = make([]kmsg.OffsetFetchResponseTopic, len(req.Topics))
 	for i, t := range req.Topics {
 		resp.Topics[i] = kmsg.OffsetFetchResponseTopic{Topic: t.Topic}
+		refused := denied.topic(t.Topic)
 		for _, p := range t.Partitions {
+			if refused {
+				resp.Topics[i].Partitions = append(resp.Topics[i].Partitions, noOffset(p, kerr.TopicAuthorizationFailed))
+				continue
+			}
 			o := g.zooKeeperOffset(ctx, req.Group, metadata.TopicPartition{Topic: t.Topic, Partition: p})
 			resp.Topics[i].Partitions = append(resp.Topics[i].Partitions, o)
 		}

@@ -14,9 +14,9 @@ import (
 	"jackdaw/protocol/record"
 )
 
-// OffsetCommit answers OffsetCommit 0-9. Partitions that do not exist are refused one by one, the others stored.
-// Kafka: KafkaApis.handleOffsetCommitRequest.
-func (g *Groups) OffsetCommit(ctx context.Context, req *kmsg.OffsetCommitRequest) *kmsg.OffsetCommitResponse {
+// OffsetCommit answers OffsetCommit 0-9. Partitions that do not exist, or whose topic is denied to the client, are refused one
+// by one, the others stored. denied may be nil. Kafka: KafkaApis.handleOffsetCommitRequest.
+func (g *Groups) OffsetCommit(ctx context.Context, req *kmsg.OffsetCommitRequest, denied func(topic string) bool) *kmsg.OffsetCommitResponse {
 	resp := req.ResponseKind().(*kmsg.OffsetCommitResponse)
 	r := group.CommitRequest{MemberRequest: group.MemberRequest{
 		Group: req.Group, MemberID: req.MemberID, InstanceID: req.InstanceID, Generation: req.Generation,
@@ -27,12 +27,13 @@ func (g *Groups) OffsetCommit(ctx context.Context, req *kmsg.OffsetCommitRequest
 		t := &req.Topics[i]
 		out := make([]kmsg.OffsetCommitResponseTopicPartition, len(t.Partitions))
 		resp.Topics[i] = kmsg.OffsetCommitResponseTopic{Topic: t.Topic, Partitions: out}
+		refused := denied != nil && denied(t.Topic)
 		for j := range t.Partitions {
 			p := &t.Partitions[j]
 			out[j].Partition = p.Partition
 			tp := metadata.TopicPartition{Topic: t.Topic, Partition: p.Partition}
-			if !g.cfg.PartitionExists(tp) {
-				out[j].ErrorCode = protocol.ErrorCode(kerr.UnknownTopicOrPartition)
+			if err := g.refusal(tp, refused); err != nil {
+				out[j].ErrorCode = protocol.ErrorCode(err)
 				continue
 			}
 			r.Offsets = append(r.Offsets, commitOffset(req, p, tp))
@@ -45,6 +46,17 @@ func (g *Groups) OffsetCommit(ctx context.Context, req *kmsg.OffsetCommitRequest
 	errs, err := g.commit(ctx, &r)
 	setCodes(codes, errs, err)
 	return resp
+}
+
+// refusal says why a partition cannot be committed to, or have its offset deleted.
+func (g *Groups) refusal(tp metadata.TopicPartition, denied bool) error {
+	switch {
+	case denied:
+		return kerr.TopicAuthorizationFailed
+	case !g.cfg.PartitionExists(tp):
+		return kerr.UnknownTopicOrPartition
+	}
+	return nil
 }
 
 func commitOffset(
@@ -89,8 +101,10 @@ func setCodes(codes []*int16, errs []error, err error) {
 	}
 }
 
-// TxnOffsetCommit answers TxnOffsetCommit 0-4. Kafka: KafkaApis.handleTxnOffsetCommitRequest.
-func (g *Groups) TxnOffsetCommit(ctx context.Context, req *kmsg.TxnOffsetCommitRequest) *kmsg.TxnOffsetCommitResponse {
+// TxnOffsetCommit answers TxnOffsetCommit 0-4, with denied as in OffsetCommit. Kafka: KafkaApis.handleTxnOffsetCommitRequest.
+func (g *Groups) TxnOffsetCommit(
+	ctx context.Context, req *kmsg.TxnOffsetCommitRequest, denied func(topic string) bool,
+) *kmsg.TxnOffsetCommitResponse {
 	resp := req.ResponseKind().(*kmsg.TxnOffsetCommitResponse)
 	r := group.CommitRequest{
 		MemberRequest: group.MemberRequest{
@@ -107,11 +121,12 @@ func (g *Groups) TxnOffsetCommit(ctx context.Context, req *kmsg.TxnOffsetCommitR
 		t := &req.Topics[i]
 		out := make([]kmsg.TxnOffsetCommitResponseTopicPartition, len(t.Partitions))
 		resp.Topics[i] = kmsg.TxnOffsetCommitResponseTopic{Topic: t.Topic, Partitions: out}
+		refused := denied != nil && denied(t.Topic)
 		for j, p := range t.Partitions {
 			out[j].Partition = p.Partition
 			tp := metadata.TopicPartition{Topic: t.Topic, Partition: p.Partition}
-			if !g.cfg.PartitionExists(tp) {
-				out[j].ErrorCode = protocol.ErrorCode(kerr.UnknownTopicOrPartition)
+			if err := g.refusal(tp, refused); err != nil {
+				out[j].ErrorCode = protocol.ErrorCode(err)
 				continue
 			}
 			o := group.CommitOffset{TP: tp, Offset: p.Offset, LeaderEpoch: -1, Timestamp: -1, Retention: -1}

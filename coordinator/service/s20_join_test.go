@@ -214,7 +214,7 @@ func TestGroup_WrongRequests_RightCodes(t *testing.T) {
 		w.wantCode("sync of another generation", (<-w.sync(5, id, 2, nil)).ErrorCode, kerr.IllegalGeneration)
 		c := commitReq(8, tp("t", 0))
 		c.MemberID, c.Generation = id, 2
-		w.wantCode("commit of another generation", codes(w.g.OffsetCommit(w.ctx(), c))[0], kerr.IllegalGeneration)
+		w.wantCode("commit of another generation", codes(w.g.OffsetCommit(w.ctx(), c, nil))[0], kerr.IllegalGeneration)
 		bare := kmsg.NewPtrSyncGroupRequest()
 		bare.Version, bare.Group, bare.MemberID, bare.Generation = 5, "g", id, 1
 		w.wantCode("sync 5 without protocol", w.g.Sync(w.ctx(), bare).ErrorCode, kerr.InconsistentGroupProtocol)
@@ -254,7 +254,7 @@ func TestGroup_Loading_AnswersOfKafka(t *testing.T) {
 		w.wantCode("heartbeat", w.heartbeat(id, 1), nil)
 		w.wantCode("sync", (<-w.sync(5, id, 1, nil)).ErrorCode, kerr.RebalanceInProgress)
 		w.wantCode("join", (<-w.join(joinReq(9, id))).ErrorCode, kerr.CoordinatorLoadInProgress)
-		w.wantCode("commit", codes(w.g.OffsetCommit(w.ctx(), commitReq(8, tp("t", 0))))[0], kerr.CoordinatorLoadInProgress)
+		w.wantCode("commit", codes(w.g.OffsetCommit(w.ctx(), commitReq(8, tp("t", 0)), nil))[0], kerr.CoordinatorLoadInProgress)
 		l := kmsg.NewPtrListGroupsRequest()
 		l.Version = 5
 		w.wantCode("list", w.g.List(w.ctx(), l).ErrorCode, kerr.CoordinatorLoadInProgress)

@@ -115,7 +115,7 @@ func TestStatic_OldIDSyncsAndCommits_Fenced(t *testing.T) {
 		w.wantCode("sync", w.g.Sync(w.ctx(), s).ErrorCode, kerr.FencedInstanceID)
 		c := commitReq(8, tp("t", 0))
 		c.MemberID, c.Generation, c.InstanceID = b, 1, kmsg.StringPtr("i2")
-		w.wantCode("commit", codes(w.g.OffsetCommit(w.ctx(), c))[0], kerr.FencedInstanceID)
+		w.wantCode("commit", codes(w.g.OffsetCommit(w.ctx(), c, nil))[0], kerr.FencedInstanceID)
 		w.wantCode("join", (<-w.join(staticJoin(5, "i2", b))).ErrorCode, kerr.FencedInstanceID)
 	})
 }

@@ -21,7 +21,7 @@ func shortRetention(c *group.Config) {
 
 func (w *world) commit(r *kmsg.OffsetCommitRequest) {
 	w.t.Helper()
-	for _, c := range codes(w.g.OffsetCommit(w.ctx(), r)) {
+	for _, c := range codes(w.g.OffsetCommit(w.ctx(), r, nil)) {
 		w.wantCode("commit", c, nil)
 	}
 }
@@ -137,7 +137,7 @@ func TestCommit_GoodAndBadPartitions_SideBySide(t *testing.T) {
 		r := commitReq(8, tp("t", 0), tp("t", 99), tp("missing", 0), tp("t", 1))
 		r.Topics[0].Partitions[2].Metadata = kmsg.StringPtr(strings.Repeat("x", 5000))
 		want := []int16{0, kerr.UnknownTopicOrPartition.Code, kerr.OffsetMetadataTooLarge.Code, kerr.UnknownTopicOrPartition.Code}
-		if d := cmp.Diff(want, codes(w.g.OffsetCommit(w.ctx(), r))); d != "" {
+		if d := cmp.Diff(want, codes(w.g.OffsetCommit(w.ctx(), r, nil))); d != "" {
 			t.Error(d)
 		}
 		w.wantOffset(tp("t", 0), 5)
@@ -154,7 +154,7 @@ func TestCommit_OddValues_ComeBack(t *testing.T) {
 		w.commit(r)
 		f := kmsg.NewPtrOffsetFetchRequest()
 		f.Version, f.Group = 7, "g"
-		p := w.g.OffsetFetch(w.ctx(), f).Topics[0].Partitions[0]
+		p := w.g.OffsetFetch(w.ctx(), f, FetchDenied{}).Topics[0].Partitions[0]
 		if p.Offset != -1 || p.LeaderEpoch != -1 || p.Metadata == nil || *p.Metadata != "" || p.ErrorCode != 0 {
 			t.Errorf("%+v", p)
 		}
@@ -168,8 +168,8 @@ func TestCommit_WithoutMember_NewAndEmptyGroupsOnly(t *testing.T) {
 		w.commit(static)                   // new group
 		w.commit(commitReq(8, tp("t", 0))) // Empty
 		id := w.member(1)                  // Stable
-		w.wantCode("Stable", codes(w.g.OffsetCommit(w.ctx(), commitReq(8, tp("t", 0))))[0], kerr.UnknownMemberID)
-		w.wantCode("Stable, instance id", codes(w.g.OffsetCommit(w.ctx(), static))[0], kerr.UnknownMemberID)
+		w.wantCode("Stable", codes(w.g.OffsetCommit(w.ctx(), commitReq(8, tp("t", 0)), nil))[0], kerr.UnknownMemberID)
+		w.wantCode("Stable, instance id", codes(w.g.OffsetCommit(w.ctx(), static, nil))[0], kerr.UnknownMemberID)
 		w.leave(id)
 		w.commit(static)
 	})
@@ -185,7 +185,7 @@ func TestCommit_DuringRebalance_AcceptedBeforeJoinRefusedBeforeSync(t *testing.T
 		<-other
 		r := commitReq(8, tp("t", 0)) // CompletingRebalance
 		r.MemberID, r.Generation = id, 2
-		w.wantCode("CompletingRebalance", codes(w.g.OffsetCommit(w.ctx(), r))[0], kerr.RebalanceInProgress)
+		w.wantCode("CompletingRebalance", codes(w.g.OffsetCommit(w.ctx(), r, nil))[0], kerr.RebalanceInProgress)
 	})
 }
 
@@ -193,7 +193,7 @@ func TestCommit_LogSilent_TimedOutThenVisible(t *testing.T) {
 	inWorld(t, nil, func(t *testing.T, w *world) {
 		w.log.hold()
 		start := time.Now()
-		r := w.g.OffsetCommit(w.ctx(), commitReq(8, tp("t", 0)))
+		r := w.g.OffsetCommit(w.ctx(), commitReq(8, tp("t", 0)), nil)
 		w.wantCode("commit", codes(r)[0], kerr.RequestTimedOut)
 		if d := time.Since(start); d != 5*time.Second {
 			t.Errorf("after %v", d)
@@ -224,7 +224,7 @@ func TestTxnOffsets_MarkerDecides_LaterRecordWins(t *testing.T) {
 			o := kmsg.NewTxnOffsetCommitRequestTopicPartition()
 			o.Offset = offset
 			r.Topics = []kmsg.TxnOffsetCommitRequestTopic{{Topic: "t", Partitions: []kmsg.TxnOffsetCommitRequestTopicPartition{o}}}
-			w.wantCode("TxnOffsetCommit", w.g.TxnOffsetCommit(w.ctx(), r).Topics[0].Partitions[0].ErrorCode, nil)
+			w.wantCode("TxnOffsetCommit", w.g.TxnOffsetCommit(w.ctx(), r, nil).Topics[0].Partitions[0].ErrorCode, nil)
 		}
 		txn(7, 10)
 		if _, code := w.offset(tp("t", 0), true); code != kerr.UnstableOffsetCommit.Code {
@@ -255,7 +255,7 @@ func TestOffsetFetch_NullAndEmpty_AreTwoThings(t *testing.T) {
 		count := func(v int16, topics []kmsg.OffsetFetchRequestTopic) (n int) {
 			r := kmsg.NewPtrOffsetFetchRequest()
 			r.Version, r.Group, r.Topics = v, "g", topics
-			for _, t := range w.g.OffsetFetch(w.ctx(), r).Topics {
+			for _, t := range w.g.OffsetFetch(w.ctx(), r, FetchDenied{}).Topics {
 				n += len(t.Partitions)
 			}
 			return n
@@ -277,7 +277,7 @@ func TestOffsetFetch_NullAndEmpty_AreTwoThings(t *testing.T) {
 			r := kmsg.NewPtrOffsetFetchRequest()
 			r.Version = v
 			r.Groups = []kmsg.OffsetFetchRequestGroup{{Group: "g"}, {Group: "g", Topics: []kmsg.OffsetFetchRequestGroupTopic{}}, {Group: "none"}}
-			got := w.g.OffsetFetch(w.ctx(), r).Groups
+			got := w.g.OffsetFetch(w.ctx(), r, FetchDenied{}).Groups
 			if len(got[0].Topics) != 2 || len(got[1].Topics) != 0 || len(got[2].Topics) != 0 || got[2].ErrorCode != 0 {
 				t.Errorf("v%d: %+v", v, got)
 			}
@@ -293,7 +293,7 @@ func TestOffsetFetch_NotCoordinator_CodeWhereTheVersionHasIt(t *testing.T) {
 			r.Version, r.Group = v, "g"
 			r.Topics = []kmsg.OffsetFetchRequestTopic{{Topic: "t", Partitions: []int32{0}}}
 			r.Groups = []kmsg.OffsetFetchRequestGroup{{Group: "g"}}
-			resp := w.g.OffsetFetch(w.ctx(), r)
+			resp := w.g.OffsetFetch(w.ctx(), r, FetchDenied{})
 			code := resp.ErrorCode
 			switch {
 			case v == 1:
@@ -314,7 +314,7 @@ func TestOffsets_Version0_InZooKeeper(t *testing.T) {
 		r := kmsg.NewPtrOffsetFetchRequest()
 		r.Group = "g"
 		r.Topics = []kmsg.OffsetFetchRequestTopic{{Topic: "t", Partitions: []int32{0, 1}}, {Topic: "missing", Partitions: []int32{0}}}
-		got := w.g.OffsetFetch(w.ctx(), r).Topics
+		got := w.g.OffsetFetch(w.ctx(), r, FetchDenied{}).Topics
 		if p := got[0].Partitions[0]; p.Offset != 5 || p.ErrorCode != 0 {
 			t.Errorf("%+v", p)
 		}

@@ -124,7 +124,7 @@ func TestOffsetDelete_Groups_RightCodes(t *testing.T) {
 			{"connect", kerr.NonEmptyGroup, nil},
 			{"", kerr.InvalidGroupID, nil},
 		} {
-			resp := w.g.OffsetDelete(w.ctx(), offsetDelete(c.group, all...))
+			resp := w.g.OffsetDelete(w.ctx(), offsetDelete(c.group, all...), nil)
 			w.wantCode(c.group, resp.ErrorCode, c.top)
 			var got []int16
 			for _, t := range resp.Topics {
@@ -147,8 +147,8 @@ func TestAdmin_OtherBroker_NotCoordinator(t *testing.T) {
 		d := kmsg.NewPtrDeleteGroupsRequest()
 		d.Version, d.Groups = 2, []string{"g"}
 		w.wantCode("delete", w.g.Delete(w.ctx(), d).Groups[0].ErrorCode, kerr.NotCoordinator)
-		w.wantCode("offset delete", w.g.OffsetDelete(w.ctx(), offsetDelete("g", tp("t", 0))).ErrorCode, kerr.NotCoordinator)
-		w.wantCode("commit", codes(w.g.OffsetCommit(w.ctx(), commitReq(8, tp("t", 0))))[0], kerr.NotCoordinator)
+		w.wantCode("offset delete", w.g.OffsetDelete(w.ctx(), offsetDelete("g", tp("t", 0)), nil).ErrorCode, kerr.NotCoordinator)
+		w.wantCode("commit", codes(w.g.OffsetCommit(w.ctx(), commitReq(8, tp("t", 0)), nil))[0], kerr.NotCoordinator)
 		w.wantCode("join", (<-w.join(joinReq(9, ""))).ErrorCode, kerr.NotCoordinator)
 		w.wantCode("heartbeat", w.heartbeat("x", 1), kerr.NotCoordinator)
 		l := kmsg.NewPtrListGroupsRequest()

@@ -34,11 +34,12 @@ var rooms = []room{
 	{name: "log/checkpoint", level: 1, may: []string{"internal/vfs"}},
 	{name: "log/producer", level: 1, may: []string{"internal/vfs", "protocol/record"}},
 	{name: "log/cleaner/plan", pure: true, level: 1, may: []string{"protocol/record"}},
+	{name: "security/acl", pure: true, level: 1, may: []string{"security"}},
 	{name: "replication/isr", pure: true, level: 1},
 	{name: "controller/state", pure: true, level: 1},
-	{name: "zkstore/znode", pure: true, level: 1},
+	{name: "zkstore/znode", pure: true, level: 1, may: []string{"security/acl"}},
 	{name: "zkstore/zktree", pure: true, level: 1},
-	{name: "config", level: 1},
+	{name: "config", level: 1, may: []string{"security"}},
 	{name: "quota", pure: true, level: 1},
 	{name: "coordinator", level: 1, may: []string{"internal/run", "internal/metrics", "protocol/record"}},
 
@@ -46,7 +47,7 @@ var rooms = []room{
 		"internal/vfs", "internal/run", "internal/metrics", "protocol", "protocol/record", "log/index", "log/epoch", "log/checkpoint", "log/producer",
 	}},
 	{name: "log/cleaner", level: 2, may: []string{"internal/vfs", "internal/run", "internal/metrics", "protocol/record", "log", "log/index", "log/cleaner/plan"}},
-	{name: "zkstore", level: 2, may: []string{"internal/run", "internal/metrics", "zkstore/znode"}},
+	{name: "zkstore", level: 2, may: []string{"internal/run", "internal/metrics", "security/acl", "zkstore/znode"}},
 	{name: "zkstore/zkserver", level: 2, may: []string{"internal/run", "internal/vfs", "internal/metrics", "zkstore/zktree"}},
 	{name: "peer", level: 2, may: []string{"internal/run", "internal/metrics", "protocol"}},
 	{name: "coordinator/group", pure: true, level: 2, may: []string{"coordinator", "protocol/record"}},
@@ -62,12 +63,14 @@ var rooms = []room{
 		"internal/run", "internal/metrics", "protocol", "protocol/record", "coordinator", "coordinator/group", "coordinator/txn",
 	}},
 
+	{name: "security/authorizer", level: 3, may: []string{"internal/run", "protocol", "security", "security/acl", "zkstore"}},
+
 	{name: "broker/network", level: 4, may: []string{"internal/run", "internal/metrics", "internal/budget", "protocol", "security"}},
 	{name: "broker", level: 5, may: []string{
 		"internal/vfs", "internal/run", "internal/metrics", "internal/budget", "internal/purgatory", "protocol", "protocol/record",
 		"config", "quota", "log", "log/checkpoint", "log/cleaner", "zkstore", "zkstore/znode", "zkstore/zkserver", "peer", "replication", "controller",
 		"controller/state", "coordinator", "coordinator/group", "coordinator/txn", "coordinator/service",
-		"security", "broker/network",
+		"security", "security/acl", "security/authorizer", "broker/network",
 	}},
 
 	{name: "cmd/jackdaw", level: 6, may: []string{
