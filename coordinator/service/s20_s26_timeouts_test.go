@@ -161,7 +161,7 @@ func TestTxnOffsets_GroupRebalances_Stored(t *testing.T) {
 			o := kmsg.NewTxnOffsetCommitRequestTopicPartition()
 			o.Partition, o.Offset = at.Partition, 9
 			r.Topics = []kmsg.TxnOffsetCommitRequestTopic{{Topic: at.Topic, Partitions: []kmsg.TxnOffsetCommitRequestTopicPartition{o}}}
-			return w.g.TxnOffsetCommit(w.ctx(), r).Topics[0].Partitions[0].ErrorCode
+			return w.g.TxnOffsetCommit(w.ctx(), r, nil).Topics[0].Partitions[0].ErrorCode
 		}
 		other := w.join(joinReq(3, ""))
 		w.wantCode("preparing, member", commit(id, 1, tp("t", 0)), nil)
