@@ -41,13 +41,20 @@ func Check(h Header, body []byte) (cost int64, err error) {
 	}
 	w := walker{p: body, version: h.Version, flexible: h.Version >= api.Flexible}
 	w.fields(api.body)
-	if w.fault == "" && len(w.p) > 0 {
+	if w.fault == "" && len(w.p) > 0 && !extraTags(h, w.p) {
 		w.fail("", "bytes left over")
 	}
 	if w.fault != "" {
 		return 0, fmt.Errorf("%s v%d: field %q at byte %d of %d: %s: %w", api.Name, h.Version, w.field, len(body)-len(w.p), len(body), w.fault, ErrMalformed)
 	}
 	return structCost + w.cost, nil
+}
+
+// extraTags tells of a second, empty section of tags: librdkafka, 2.2 to 2.16 at least, ends AlterUserScramCredentials so.
+// Apache Kafka does not look behind any body.
+func extraTags(h Header, rest []byte) bool {
+	const alterUserScramCredentials = 51
+	return h.Key == alterUserScramCredentials && len(rest) == 1 && rest[0] == 0
 }
 
 func (w *walker) fail(field, fault string) {

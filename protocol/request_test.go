@@ -71,7 +71,11 @@ func TestDecodeBody_RandomRequests_ComeBack(t *testing.T) {
 			if back := got.AppendTo(nil); !bytes.Equal(back, body) {
 				t.Fatalf("came back different\n%x\n%x", body, back)
 			}
-			if _, err := DecodeBody(h, append(body[:len(body):len(body)], 0)); !errors.Is(err, ErrMalformed) {
+			_, err = DecodeBody(h, append(body[:len(body):len(body)], 0))
+			if forgiven := kmsg.Key(h.Key) == kmsg.AlterUserSCRAMCredentials; errors.Is(err, ErrMalformed) == forgiven {
+				t.Fatalf("a zero byte left over: %v", err)
+			}
+			if _, err := DecodeBody(h, append(body[:len(body):len(body)], 1)); !errors.Is(err, ErrMalformed) {
 				t.Fatalf("a byte left over: %v", err)
 			}
 			for range 3 {
