@@ -58,6 +58,13 @@ func (b *Broker) handleCreatePartitions(r *network.Request) {
 		out := slots[res.Topic]
 		out.ErrorCode, out.ErrorMessage = protocol.ErrorCode(res.Err), protocol.ErrorMessage(res.Err)
 	}
+	// A topic that is named twice is refused once.
+	told := map[string]bool{}
+	resp.Topics = slices.DeleteFunc(resp.Topics, func(t kmsg.CreatePartitionsResponseTopic) bool {
+		again := told[t.Topic]
+		told[t.Topic] = true
+		return again
+	})
 	r.Respond(resp)
 }
 

@@ -34,6 +34,9 @@ func (b *Broker) handleAlterPartitionReassignments(r *network.Request) {
 		return
 	}
 	for _, t := range req.Topics {
+		if len(t.Partitions) == 0 {
+			continue
+		}
 		topic := kmsg.AlterPartitionAssignmentsResponseTopic{Topic: t.Topic}
 		for _, p := range t.Partitions {
 			err := errs[metadata.TopicPartition{Topic: t.Topic, Partition: p.Partition}]

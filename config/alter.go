@@ -211,7 +211,7 @@ func refuseWithoutEffect(now, next *Broker, settings map[string]string) error {
 		if _, isQuota := dynamicByName[name]; isQuota {
 			continue
 		}
-		if k := describedKey(name); k.Type != Unknown && k.Use == Later {
+		if k := describedKey(name); k.Type != Unknown && (k.Use == Later || k.Use == JVM) {
 			return refuse(name, "Changing %s has no effect: %s", name, k.Use.Reason())
 		}
 	}

@@ -123,6 +123,12 @@ func TestValidateChange_Brokers_KafkasTextsAndOurs(t *testing.T) {
 			false,
 			"Log cleaner threads cannot be increased to more than double the current value 2",
 		},
+		{
+			"a class",
+			map[string]string{"metric.reporters": "org.apache.kafka.common.metrics.JmxReporter"},
+			false,
+			"Changing metric.reporters has no effect: concerns the Java virtual machine only",
+		},
 		{"the same listeners", map[string]string{"listeners": "PLAINTEXT://:9092"}, true, ""},
 		{
 			"other listeners",

@@ -53,8 +53,12 @@ func (b *Broker) ValidateTopic(overrides map[string]string) error {
 		return plain(low, "conflict topic config setting %s (%d) > %s (%d)",
 			low, t.MinCompactionLag.Milliseconds(), high, t.MaxCompactionLag.Milliseconds())
 	}
-	const remote = "remote.storage.enable"
-	if s, ok := overrides[remote]; ok && strings.EqualFold(strings.TrimSpace(s), "true") {
+	on := func(key string) bool { return strings.EqualFold(strings.TrimSpace(overrides[key]), "true") }
+	const remote, copying, deleting = "remote.storage.enable", "remote.log.copy.disable", "remote.log.delete.on.disable"
+	switch {
+	case on(copying) || on(deleting):
+		return plain(copying, "It is invalid to set `%s` or `%s` under Zookeeper's mode.", deleting, copying)
+	case on(remote):
 		return refuse(remote, "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage.")
 	}
 	return nil

@@ -44,6 +44,12 @@ func TestValidateTopic_Overrides_AsKafka(t *testing.T) {
 		{"flush.messages=0", "Invalid value 0 for configuration flush.messages: Value must be at least 1"},
 		{"remote.storage.enable=true", "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."},
 		{"remote.storage.enable=false", ""},
+		{"remote.log.copy.disable=true", "It is invalid to set `remote.log.delete.on.disable` or `remote.log.copy.disable` under Zookeeper's mode."},
+		{"remote.log.delete.on.disable=false", ""},
+		{"min.cleanable.dirty.ratio=0.5f", ""},
+		{"min.cleanable.dirty.ratio=1.D", ""},
+		{"min.cleanable.dirty.ratio=f", "Invalid value f for configuration min.cleanable.dirty.ratio: Not a number of type DOUBLE"},
+		{"min.cleanable.dirty.ratio=0.5fd", "Invalid value 0.5fd for configuration min.cleanable.dirty.ratio: Not a number of type DOUBLE"},
 	} {
 		t.Run(tc.overrides, func(t *testing.T) {
 			err := b.ValidateTopic(pairs(tc.overrides))

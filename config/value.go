@@ -79,7 +79,11 @@ func (k *Key) convert(text string) (any, error) {
 }
 
 func (k *Key) double(text, trimmed string) (any, error) {
-	f, err := strconv.ParseFloat(trimmed, 64)
+	number := trimmed
+	if n := len(number) - 1; n > 0 && strings.ContainsRune("fFdD", rune(number[n])) && strings.ContainsRune("0123456789.", rune(number[n-1])) {
+		number = number[:n] // the suffix of a literal in Java
+	}
+	f, err := strconv.ParseFloat(number, 64)
 	// ParseFloat's 0x1p-2, 1_000 and out-of-range errors are no business of a properties file.
 	if errors.Is(err, strconv.ErrRange) {
 		err = nil // infinite, as in Java

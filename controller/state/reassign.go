@@ -19,10 +19,10 @@ func (s *State) Reassign(tp metadata.TopicPartition, target []metadata.BrokerID)
 		return err
 	}
 	switch {
+	case target == nil && (p == nil || !p.Reassigning()):
+		return Errorf(kerr.NoReassignmentInProgress, "No partition reassignment is in progress.")
 	case p == nil || s.dying(tp.Topic):
 		return errNoPartition
-	case target == nil && !p.Reassigning():
-		return Errorf(kerr.NoReassignmentInProgress, "No partition reassignment is in progress.")
 	case target == nil:
 		target = p.Origin()
 	}
