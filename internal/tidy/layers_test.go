@@ -41,6 +41,7 @@ var rooms = []room{
 	{name: "zkstore/zktree", pure: true, level: 1},
 	{name: "config", level: 1, may: []string{"security"}},
 	{name: "quota", pure: true, level: 1},
+	{name: "coordinator/group/assignor", pure: true, level: 1},
 	{name: "coordinator", level: 1, may: []string{"internal/run", "internal/metrics", "protocol/record"}},
 
 	{name: "log", level: 2, may: []string{
@@ -50,7 +51,7 @@ var rooms = []room{
 	{name: "zkstore", level: 2, may: []string{"internal/run", "internal/metrics", "security/acl", "zkstore/znode"}},
 	{name: "zkstore/zkserver", level: 2, may: []string{"internal/run", "internal/vfs", "internal/metrics", "zkstore/zktree"}},
 	{name: "peer", level: 2, may: []string{"internal/run", "internal/metrics", "protocol"}},
-	{name: "coordinator/group", pure: true, level: 2, may: []string{"coordinator", "protocol/record"}},
+	{name: "coordinator/group", pure: true, level: 2, may: []string{"coordinator", "coordinator/group/assignor", "protocol/record"}},
 	{name: "coordinator/txn", pure: true, level: 2, may: []string{"coordinator", "protocol/record"}},
 
 	{name: "replication", level: 3, may: []string{
@@ -60,7 +61,8 @@ var rooms = []room{
 		"internal/run", "internal/metrics", "protocol", "peer", "controller/state", "zkstore", "zkstore/znode",
 	}},
 	{name: "coordinator/service", level: 3, may: []string{
-		"internal/run", "internal/metrics", "protocol", "protocol/record", "coordinator", "coordinator/group", "coordinator/txn",
+		"internal/run", "internal/metrics", "protocol", "protocol/record", "coordinator", "coordinator/group",
+		"coordinator/group/assignor", "coordinator/txn",
 	}},
 
 	{name: "security/authorizer", level: 3, may: []string{"internal/run", "protocol", "security", "security/acl", "zkstore"}},
