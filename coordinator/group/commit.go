@@ -15,7 +15,9 @@ type CommitRequest struct {
 	MemberRequest
 	// Producer is set for the offsets of a transaction; its sequence is not used.
 	Producer *record.Producer
-	Offsets  []CommitOffset
+	// KnowsEpochs says that the generation may be the epoch of a member of a consumer group: OffsetCommit 9 on.
+	KnowsEpochs bool
+	Offsets     []CommitOffset
 }
 
 // CommitOffset is one offset to be committed.
@@ -74,7 +76,13 @@ func (s *Shard) Commit(now time.Time, t coordinator.Ticket, r CommitRequest) coo
 func (s *Shard) committer(r *CommitRequest) (*group, error) {
 	g := s.groups[r.Group]
 	txn := r.Producer != nil
+	if g != nil && g.consumer != nil {
+		return g, g.consumer.checkCommit(r)
+	}
 	if g == nil {
+		if r.Generation >= 0 && r.KnowsEpochs && s.cfg.Consumer.Enabled {
+			return nil, kerr.GroupIDNotFound
+		}
 		if r.Generation >= 0 && !txn {
 			return nil, kerr.IllegalGeneration
 		}

@@ -29,7 +29,7 @@ type DescribedMember struct {
 func (s *Shard) Describe(now time.Time, t coordinator.Ticket, id string) coordinator.Effects {
 	s.now = now
 	g := s.groups[id]
-	if g == nil {
+	if g == nil || g.consumer != nil {
 		s.reply(t, Description{State: Dead.String()})
 		return s.effects()
 	}
@@ -51,25 +51,44 @@ func (s *Shard) Describe(now time.Time, t coordinator.Ticket, id string) coordin
 	return s.effects()
 }
 
-// Listing is one group in ListGroups. Kafka: GroupOverview.
+// Listing is one group in ListGroups. Type is one of the types of groups. Kafka: GroupOverview.
 type Listing struct {
-	ID, ProtocolType, State string
+	ID, ProtocolType, State, Type string
 }
 
-// List replies with the groups in one of the states, []Listing sorted by id; no states mean all. Case does not count.
-func (s *Shard) List(now time.Time, t coordinator.Ticket, states []string) coordinator.Effects {
+// The types of groups. Kafka: Group.GroupType.
+const (
+	ClassicType  = "classic"
+	ConsumerType = "consumer"
+)
+
+// List replies with the groups in one of the states and of one of the types, []Listing sorted by id; none mean all. Case does
+// not count.
+func (s *Shard) List(now time.Time, t coordinator.Ticket, states, types []string) coordinator.Effects {
 	s.now = now
 	out := []Listing{}
-	for id, g := range s.groups {
-		l := Listing{ID: id, State: g.state.String()}
-		if g.protocolType != nil {
-			l.ProtocolType = *g.protocolType
-		}
-		if len(states) == 0 || slices.ContainsFunc(states, func(st string) bool { return strings.EqualFold(st, l.State) }) {
+	for _, g := range s.groups {
+		if l := g.listing(); anyOf(states, l.State) && anyOf(types, l.Type) {
 			out = append(out, l)
 		}
 	}
 	slices.SortFunc(out, func(a, b Listing) int { return strings.Compare(a.ID, b.ID) })
 	s.reply(t, out)
 	return s.effects()
+}
+
+func (g *group) listing() Listing {
+	if g.consumer != nil {
+		return Listing{ID: g.id, ProtocolType: consumerType, State: string(g.consumer.state()), Type: ConsumerType}
+	}
+	l := Listing{ID: g.id, State: g.state.String(), Type: ClassicType}
+	if g.protocolType != nil {
+		l.ProtocolType = *g.protocolType
+	}
+	return l
+}
+
+// anyOf reports whether v is one of the names, or there are none.
+func anyOf(names []string, v string) bool {
+	return len(names) == 0 || slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, v) })
 }

@@ -3,9 +3,10 @@
 //
 // Operations take the time as an argument and return coordinator.Effects: batches to append and answers to give. Nothing
 // here blocks, locks, logs or reads a clock. The classic protocol of Kafka 3.9 is whole: dynamic and static members, pending
-// members, rebalance with initial delay, offsets with expiry, transactional offsets.
+// members, rebalance with initial delay, offsets with expiry, transactional offsets. The files consumer_*.go are the groups of
+// KIP-848, and how groups change from one protocol to the other.
 //
 // coordinator/service is the shell that handlers call.
 //
-// Kafka: GroupCoordinator, GroupMetadataManager, GroupMetadata.
+// Kafka: GroupCoordinator, GroupMetadataManager, GroupMetadata; ConsumerGroup.
 package group

@@ -17,7 +17,7 @@ func (s *Shard) expireOffsets() {
 	for _, id := range ids {
 		g := s.groups[id]
 		expired := s.expired(g)
-		whole := g.state == Empty && len(g.pending) == 0 && len(expired) == len(g.offsets.committed) &&
+		whole := g.empty() && len(g.pending) == 0 && len(expired) == len(g.offsets.committed) &&
 			len(g.offsets.writing) == 0 && len(g.offsets.open) == 0
 		if whole || len(expired) > 0 {
 			s.removeOffsets(g, expired, whole, func(*Shard, error) {})
@@ -28,6 +28,7 @@ func (s *Shard) expireOffsets() {
 // expired returns the partitions whose offsets are to go. Which clock counts depends on who uses the group:
 //   - a group of members that is Empty keeps all until the retention has passed since it became so;
 //   - a Stable group of consumers keeps what is subscribed; the rest expires after its last commit;
+//   - a group of KIP-848, too, with or without members;
 //   - a group that only stores offsets keeps each until the retention has passed since its commit;
 //   - every other group has members whose subscriptions are not known, or are about to change: nothing expires.
 //
@@ -36,6 +37,8 @@ func (s *Shard) expired(g *group) []metadata.TopicPartition {
 	var base func(o offset) int64
 	var keep map[string]bool
 	switch {
+	case g.consumer != nil:
+		base, keep = func(o offset) int64 { return o.committedMs }, g.consumer.subscribed()
 	case g.protocolType != nil && g.state == Empty:
 		base = func(o offset) int64 {
 			if g.since == noTimestamp {

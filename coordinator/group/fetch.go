@@ -19,15 +19,44 @@ type FetchedOffset struct {
 	Err error
 }
 
-// Fetch looks up offsets: of the partitions given, or of all that have one if all. With stable, an offset that may still
-// change is an error (KIP-447). The reply is []FetchedOffset, in the order asked for or sorted.
-// Kafka: GroupMetadataManager.getOffsets.
-func (s *Shard) Fetch(
-	now time.Time, t coordinator.Ticket, id string, tps []metadata.TopicPartition, all, stable bool,
-) coordinator.Effects {
+// FetchRequest is an OffsetFetch for one group.
+type FetchRequest struct {
+	Group string
+	// MemberID and MemberEpoch are checked if the group is a consumer group; nil and -1 when the client names no member.
+	MemberID    *string
+	MemberEpoch int32
+	// TPs are the partitions to look up; all that have an offset if All.
+	TPs []metadata.TopicPartition
+	All bool
+	// Stable makes an error of an offset that may still change (KIP-447).
+	Stable bool
+}
+
+// FetchResult is the answer to a FetchRequest, in the order asked for or sorted.
+type FetchResult struct {
+	Err     error
+	Offsets []FetchedOffset
+}
+
+// Fetch looks up offsets. The reply is a FetchResult. Kafka: GroupMetadataManager.getOffsets.
+func (s *Shard) Fetch(now time.Time, t coordinator.Ticket, r FetchRequest) coordinator.Effects {
 	s.now = now
-	g := s.groups[id]
-	if all {
+	g := s.groups[r.Group]
+	if g == nil || g.consumer == nil {
+		s.reply(t, FetchResult{Offsets: s.fetch(g, &r)})
+		return s.effects()
+	}
+	res := FetchResult{Err: g.consumer.checkFetch(r.MemberID, r.MemberEpoch)}
+	if res.Err == nil {
+		res.Offsets = s.fetch(g, &r)
+	}
+	s.reply(t, res)
+	return s.effects()
+}
+
+func (s *Shard) fetch(g *group, r *FetchRequest) []FetchedOffset {
+	tps := r.TPs
+	if r.All {
 		tps = nil
 		if g != nil {
 			tps = g.offsets.partitions()
@@ -39,7 +68,7 @@ func (s *Shard) Fetch(
 		if g == nil {
 			continue
 		}
-		if stable && g.offsets.unstable(tp) {
+		if r.Stable && g.offsets.unstable(tp) {
 			out[i].Err = kerr.UnstableOffsetCommit
 			continue
 		}
@@ -47,6 +76,5 @@ func (s *Shard) Fetch(
 			out[i].Offset, out[i].LeaderEpoch, out[i].Metadata = v.offset, v.leaderEpoch, v.metadata
 		}
 	}
-	s.reply(t, out)
-	return s.effects()
+	return out
 }

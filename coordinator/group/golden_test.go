@@ -139,7 +139,7 @@ func TestShard_KafkasRecords_Loaded(t *testing.T) {
 	}
 	now := time.UnixMilli(1795970220000)
 	s.Loaded(now)
-	got := s.Fetch(now, 1, "g1", nil, true, true).Replies[0].Body.([]FetchedOffset)
+	got := s.Fetch(now, 1, FetchRequest{Group: "g1", All: true, Stable: true}).Replies[0].Body.(FetchResult).Offsets
 	want := []FetchedOffset{{TP: metadata.TopicPartition{Topic: "codecs"}, Offset: 20, Metadata: got[0].Metadata}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

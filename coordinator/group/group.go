@@ -41,6 +41,9 @@ type group struct {
 	syncTimer   uint64
 	memberAdded bool // during the initial delay: wait for more
 
+	// consumer is set for a group of the protocol of KIP-848. All of the above but id is then that of an empty group.
+	consumer *consumerGroup
+
 	offsets offsets
 }
 

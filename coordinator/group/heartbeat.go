@@ -27,6 +27,9 @@ func (s *Shard) Heartbeat(now time.Time, t coordinator.Ticket, r MemberRequest) 
 type Result struct{ Err error }
 
 func (s *Shard) heartbeat(r *MemberRequest) error {
+	if g := s.groups[r.Group]; g != nil && g.consumer != nil {
+		return s.heartbeatConsumer(g, r)
+	}
 	g, m, err := s.current(r.Group, r.MemberID, r.InstanceID, r.Generation)
 	if err != nil {
 		return err

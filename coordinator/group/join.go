@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"jackdaw/coordinator"
+	"jackdaw/metadata"
 )
 
 // JoinRequest is a JoinGroup. The shard keeps its slices.
@@ -25,6 +26,8 @@ type JoinRequest struct {
 	SkipAssignment bool
 	// RandomID is the random part of the id that a new member gets, a UUID.
 	RandomID string
+	// Image is the cluster as it is now, nil if it is not known: for members of consumer groups.
+	Image *metadata.Image
 }
 
 // JoinResult is the answer to a JoinGroup. Except for Err and MemberID it is empty after an error.
@@ -51,6 +54,7 @@ type JoinedMember struct {
 // Join handles JoinGroup; the reply is a JoinResult. Kafka: GroupCoordinator.handleJoinGroup.
 func (s *Shard) Join(now time.Time, t coordinator.Ticket, r JoinRequest) coordinator.Effects {
 	s.now = now
+	s.see(r.Image)
 	s.join(t, &r)
 	return s.effects()
 }
@@ -67,6 +71,10 @@ func (s *Shard) join(t coordinator.Ticket, r *JoinRequest) {
 			return
 		}
 		g = s.group(r.Group)
+	}
+	if g.consumer != nil {
+		s.joinOther(t, g, r)
+		return
 	}
 	switch {
 	case !s.hasRoom(g, r.MemberID):

@@ -19,6 +19,10 @@ func (s *Shard) Leave(now time.Time, t coordinator.Ticket, id string, members []
 	s.now = now
 	errs := make([]error, len(members))
 	g := s.groups[id]
+	if g != nil && g.consumer != nil {
+		s.leaveClassic(t, g, members)
+		return s.effects()
+	}
 	for i, l := range members {
 		if g == nil {
 			errs[i] = kerr.UnknownMemberID

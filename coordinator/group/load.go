@@ -23,6 +23,9 @@ func (s *Shard) Load(r coordinator.LogRecord) error {
 	case groupKeyVersion:
 		return s.loadGroup(r)
 	default:
+		if k := recordKind(v); k >= firstConsumerKind && k <= lastConsumerKind {
+			return s.loadConsumer(r)
+		}
 		return fmt.Errorf("key version %d", v)
 	}
 }
@@ -79,7 +82,7 @@ func (s *Shard) loadGroup(r coordinator.LogRecord) error {
 	}
 	if r.Value == nil {
 		// Offsets that come after the tombstone, or that it did not take along, stay: the group then only stores offsets.
-		if g := s.groups[k.Group]; g != nil {
+		if g := s.groups[k.Group]; g != nil && g.consumer == nil {
 			fresh := newGroup(k.Group, s.now)
 			fresh.offsets = g.offsets
 			s.replace(g, fresh)
@@ -163,6 +166,10 @@ func (s *Shard) Loaded(now time.Time) coordinator.Effects {
 	slices.Sort(ids)
 	for _, id := range ids {
 		g := s.groups[id]
+		if g.consumer != nil {
+			s.loadedConsumer(g)
+			continue
+		}
 		if g.protocolType == nil && g.generation == 0 && g.offsets.none() {
 			delete(s.groups, id)
 			continue

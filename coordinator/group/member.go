@@ -13,6 +13,10 @@ type Protocol struct {
 	Metadata []byte
 }
 
+func (p Protocol) equal(o Protocol) bool {
+	return p.Name == o.Name && bytes.Equal(p.Metadata, o.Metadata)
+}
+
 // member is one member of a group. Kafka: MemberMetadata.
 type member struct {
 	id string
@@ -62,7 +66,7 @@ func (m *member) matches(protocols []Protocol) bool {
 		return false
 	}
 	for i := range protocols {
-		if protocols[i].Name != m.protocols[i].Name || !bytes.Equal(protocols[i].Metadata, m.protocols[i].Metadata) {
+		if !protocols[i].equal(m.protocols[i]) {
 			return false
 		}
 	}

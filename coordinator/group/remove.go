@@ -20,7 +20,7 @@ func (s *Shard) Delete(now time.Time, t coordinator.Ticket, id string) coordinat
 	switch {
 	case g == nil:
 		s.reply(t, Result{kerr.GroupIDNotFound})
-	case g.state != Empty:
+	case !g.empty():
 		s.reply(t, Result{kerr.NonEmptyGroup})
 	default:
 		s.removeOffsets(g, g.offsets.known(), true, func(s *Shard, err error) { s.reply(t, Result{err}) })
@@ -37,14 +37,14 @@ func (s *Shard) DeleteOffsets(now time.Time, t coordinator.Ticket, id string, tp
 	case g == nil:
 		s.reply(t, DeleteOffsetsResult{Err: kerr.GroupIDNotFound})
 		return s.effects()
-	case g.state != Empty && !g.isConsumerGroup():
+	case g.state != Empty && !g.isConsumerGroup(): // of another protocol type
 		s.reply(t, DeleteOffsetsResult{Err: kerr.NonEmptyGroup})
 		return s.effects()
 	}
 	errs := make([]error, len(tps))
 	var gone []metadata.TopicPartition
 	for i, tp := range tps {
-		if g.state != Empty && (g.subscribed == nil || g.subscribed[tp.Topic]) {
+		if g.uses(tp.Topic) {
 			errs[i] = kerr.GroupSubscribedToTopic
 			continue
 		}
@@ -87,8 +87,7 @@ func (o *offsets) known() []metadata.TopicPartition {
 }
 
 // removeOffsets writes tombstones for partitions, in batches of bounded size, and for the group itself if whole. The last
-// batch calls done, once; with nothing to write that is at once. A group of generation 0 only ever stored offsets: it has
-// no record of its own.
+// batch calls done, once; with nothing to write that is at once.
 func (s *Shard) removeOffsets(g *group, tps []metadata.TopicPartition, whole bool, done func(*Shard, error)) {
 	var records []coordinator.Record
 	job := &removal{done: done}
@@ -98,18 +97,19 @@ func (s *Shard) removeOffsets(g *group, tps []metadata.TopicPartition, whole boo
 		s.write(coordinator.Write{Records: records, Tag: w})
 		records = nil
 	}
-	tombstone := whole && g.generation > 0
+	var last []coordinator.Record
+	if whole {
+		last = g.tombstones()
+	}
 	from := 0
 	for i, tp := range tps {
 		records = append(records, coordinator.Record{Key: offsetKey(g.id, tp)})
 		if len(records) == maxTombstones {
-			flush(tps[from:i+1], i+1 == len(tps) && !tombstone)
+			flush(tps[from:i+1], i+1 == len(tps) && len(last) == 0)
 			from = i + 1
 		}
 	}
-	if tombstone {
-		records = append(records, coordinator.Record{Key: groupKey(g.id)})
-	}
+	records = append(records, last...)
 	if len(records) > 0 {
 		flush(tps[from:], true)
 	}
@@ -119,6 +119,21 @@ func (s *Shard) removeOffsets(g *group, tps []metadata.TopicPartition, whole boo
 		}
 		done(s, nil)
 	}
+}
+
+// tombstones end a group without members. A classic group of generation 0 only ever stored offsets: it has no record of its own.
+func (g *group) tombstones() []coordinator.Record {
+	if g.consumer == nil && g.generation == 0 {
+		return nil
+	}
+	if g.consumer == nil {
+		return []coordinator.Record{{Key: groupKey(g.id)}}
+	}
+	var out []coordinator.Record
+	for _, r := range g.consumer.tombstones() {
+		out = append(out, r.encode(g.id))
+	}
+	return out
 }
 
 // removal is shared by the batches of one deletion.
@@ -152,6 +167,9 @@ func (w *removeWrite) appended(_ *Shard, at int64) {
 	for _, tp := range w.tps {
 		w.g.offsets.begin(tp)
 	}
+	if w.whole {
+		w.g.consumer = nil // who joins from now on makes a new one
+	}
 }
 
 func (w *removeWrite) rejected(s *Shard, err error) { w.job.finish(s, offsetWriteError(err)) }
@@ -178,7 +196,22 @@ func (w *removeWrite) committed(s *Shard) {
 }
 
 // idle reports whether nothing would be lost with the group.
-func (g *group) idle() bool { return g.state == Empty && len(g.pending) == 0 && g.offsets.none() }
+func (g *group) idle() bool {
+	return g.consumer == nil && g.state == Empty && len(g.pending) == 0 && g.offsets.none()
+}
+
+// empty reports whether the group has no members.
+func (g *group) empty() bool {
+	return g.state == Empty && (g.consumer == nil || len(g.consumer.members) == 0)
+}
+
+// uses reports whether a member subscribes to the topic, or may.
+func (g *group) uses(topic string) bool {
+	if g.consumer != nil {
+		return g.consumer.subscribers[topic] > 0
+	}
+	return g.state != Empty && (g.subscribed == nil || g.subscribed[topic])
+}
 
 // forget drops a group. Its timers end with it.
 func (s *Shard) forget(g *group) {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"jackdaw/coordinator"
+	"jackdaw/metadata"
 )
 
 // Shard is the groups of one partition of __consumer_offsets. It implements coordinator.Shard.
@@ -17,6 +18,10 @@ type Shard struct {
 	open map[int64]map[*group]bool
 	// names holds one copy of each topic name.
 	names map[string]string
+	// image is the cluster as the last request that named one knew it, nil after a load.
+	image *metadata.Image
+	// newest is the last write of a consumer group that is in the log and not committed, or nil.
+	newest *consumerWrite
 
 	// now and out are of the operation that runs.
 	now time.Time
@@ -77,6 +82,9 @@ func (s *Shard) Tick(now time.Time) coordinator.Effects {
 	s.now = now
 	for t, ok := s.timers.due(now); ok; t, ok = s.timers.due(now) {
 		s.fire(t)
+		if t.c != nil && len(s.out.Writes) > 0 {
+			return s.effects() // the next one must find the group as this one leaves it
+		}
 	}
 	if !s.sweep.IsZero() && !s.sweep.After(now) {
 		s.sweep = now.Add(s.cfg.RetentionCheckInterval)
@@ -124,7 +132,8 @@ func (s *Shard) intern(topic string) string {
 
 // Stats counts what the shard holds, for metrics.
 type Stats struct {
-	Groups  int
+	Groups int
+	// ByState are the classic groups.
 	ByState [Dead + 1]int
 	Offsets int
 }
@@ -134,7 +143,9 @@ func (s *Shard) Stats() Stats {
 	var st Stats
 	for _, g := range s.groups {
 		st.Groups++
-		st.ByState[g.state]++
+		if g.consumer == nil {
+			st.ByState[g.state]++
+		}
 		st.Offsets += len(g.offsets.committed)
 	}
 	return st

@@ -37,6 +37,9 @@ func (s *Shard) Sync(now time.Time, t coordinator.Ticket, r SyncRequest) coordin
 }
 
 func (s *Shard) sync(t coordinator.Ticket, r *SyncRequest) error {
+	if g := s.groups[r.Group]; g != nil && g.consumer != nil {
+		return s.syncConsumer(t, g, r)
+	}
 	g, m, err := s.current(r.Group, r.MemberID, r.InstanceID, r.Generation)
 	if err != nil {
 		return err

@@ -14,6 +14,11 @@ const (
 	pendingTimer                    // a member id that was given out and not used
 	rebalanceTimer                  // the join phase
 	syncTimer                       // the sync phase
+
+	consumerSessionTimer // the session of a member of a consumer group
+	revokeTimer          // its giving up of partitions
+	consumerJoinTimer    // a classic member's next join to a consumer group
+	consumerSyncTimer    // a classic member's fetching of its assignment there
 )
 
 // timer is an entry of the queue. It is valid while its seq stands where it is expected; canceling is forgetting the seq.
@@ -22,11 +27,16 @@ type timer struct {
 	seq    uint64
 	kind   timerKind
 	g      *group
-	m      *member // sessionTimer
-	member string  // pendingTimer
+	m      *member        // sessionTimer
+	c      *consumerGroup // timers of consumer groups: what g consists of
+	member string         // pendingTimer, and those of consumer groups
 }
 
 func (t *timer) valid() bool {
+	if t.c != nil {
+		ts := t.c.timers[t.member]
+		return t.g.consumer == t.c && ts != nil && *ts.slot(t.kind) == t.seq
+	}
 	if t.g.state == Dead {
 		return false
 	}
@@ -37,8 +47,10 @@ func (t *timer) valid() bool {
 		return t.g.pending[t.member] == t.seq
 	case rebalanceTimer:
 		return t.g.rebalance.timer == t.seq
-	default:
+	case syncTimer:
 		return t.g.syncTimer == t.seq
+	default:
+		return false
 	}
 }
 
@@ -117,6 +129,8 @@ func (s *Shard) fire(t timer) {
 		s.joinPhaseDue(t.g)
 	case syncTimer:
 		s.syncPhaseDue(t.g)
+	case consumerSessionTimer, revokeTimer, consumerJoinTimer, consumerSyncTimer:
+		s.consumerDue(t)
 	}
 }
 

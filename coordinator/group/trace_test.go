@@ -54,6 +54,7 @@ type harness struct {
 	hold     bool
 	reject   error
 	out      strings.Builder
+	image    *metadata.Image
 }
 
 type logged struct {
@@ -65,7 +66,7 @@ var epoch = time.UnixMilli(1_000_000)
 
 func newHarness() *harness {
 	cfg := DefaultConfig()
-	h := &harness{cfg: cfg, now: epoch}
+	h := &harness{cfg: cfg, now: epoch, image: metadata.NewImage()}
 	h.s = NewShard(cfg)
 	h.do(h.s.Loaded(h.now))
 	return h
@@ -242,7 +243,7 @@ func (h *harness) run(t *testing.T, d *datadriven.TestData) {
 	switch d.Cmd {
 	case "join":
 		h.ids++
-		h.do(h.s.Join(h.now, n, joinArgs(a, h.ids)))
+		h.do(h.s.Join(h.now, n, joinArgs(h, a, h.ids)))
 	case "sync":
 		h.do(h.s.Sync(h.now, n, syncArgs(a)))
 	case "heartbeat":
@@ -259,17 +260,21 @@ func (h *harness) run(t *testing.T, d *datadriven.TestData) {
 	case "commit":
 		h.do(h.s.Commit(h.now, n, commitArgs(a)))
 	case "fetch":
-		h.do(h.s.Fetch(h.now, n, a.str("g", "g"), a.tps("tps"), a.has("all"), a.has("stable")))
+		h.do(h.s.Fetch(h.now, n, FetchRequest{
+			Group: a.str("g", "g"), MemberID: a.ptr("id"), MemberEpoch: int32(a.num("epoch", -1)), TPs: a.tps("tps"), All: a.has("all"), Stable: a.has("stable"),
+		}))
 	case "describe":
 		h.do(h.s.Describe(h.now, n, a.str("g", "g")))
 	case "list":
-		h.do(h.s.List(h.now, n, a.list("states")))
+		h.do(h.s.List(h.now, n, a.list("states"), a.list("types")))
 	case "delete":
 		h.do(h.s.Delete(h.now, n, a.str("g", "g")))
 	case "delete-offsets":
 		h.do(h.s.DeleteOffsets(h.now, n, a.str("g", "g"), a.tps("tps")))
 	default:
-		t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
+		if !h.consumerRequest(a, n) {
+			t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
+		}
 	}
 }
 
@@ -282,6 +287,8 @@ func (h *harness) step(a args) bool {
 		h.cfg.OffsetsRetention = a.dur("retention", h.cfg.OffsetsRetention)
 		h.cfg.RetentionCheckInterval = a.dur("check", h.cfg.RetentionCheckInterval)
 		h.cfg.MaxMetadata = int(a.num("max-metadata", int64(h.cfg.MaxMetadata)))
+		h.cfg.Consumer.MaxSize = int(a.num("consumer-max-size", int64(h.cfg.Consumer.MaxSize)))
+		h.cfg.Consumer.Migration = MigrationPolicy(a.str("migration", string(h.cfg.Consumer.Migration)))
 		h.s.cfg = h.cfg
 		h.s.sweep = h.now.Add(h.cfg.RetentionCheckInterval)
 	case "advance":
@@ -307,31 +314,36 @@ func (h *harness) step(a args) bool {
 		h.do(h.s.EndTxn(h.now, h.ticket, m.ProducerID, m.Offset, m.Commit))
 	case "reload":
 		h.reload()
+	case "topics":
+		h.image = h.image.Apply(topicsArg(a, h.image))
 	default:
 		return false
 	}
 	return true
 }
 
-func joinArgs(a args, n int) JoinRequest {
+func joinArgs(h *harness, a args, n int) JoinRequest {
 	v := a.num("v", 9)
 	r := JoinRequest{
 		Group: a.str("g", "g"), MemberID: a.str("id", ""), InstanceID: a.ptr("instance"),
 		ClientID: a.str("client", "c"), ClientHost: "/127.0.0.1",
 		SessionTimeout: a.dur("session", 10*time.Second), RebalanceTimeout: a.dur("rebalance", time.Minute),
-		ProtocolType: a.str("type", "consumer"), RequireKnownMember: v >= 4, SkipAssignment: v >= 9, RandomID: strconv.Itoa(n),
+		Image: h.image, ProtocolType: a.str("type", "consumer"), RequireKnownMember: v >= 4, SkipAssignment: v >= 9, RandomID: strconv.Itoa(n),
 	}
 	topics := a.list("topics")
 	for _, p := range strings.Split(a.str("protocols", "range"), ",") {
 		if p != "" {
-			r.Protocols = append(r.Protocols, Protocol{Name: p, Metadata: subscription(topics)})
+			r.Protocols = append(r.Protocols, Protocol{Name: p, Metadata: subscription(topics, a.tps("owned")...)})
 		}
 	}
 	return r
 }
 
-func subscription(topics []string) []byte {
+func subscription(topics []string, owned ...metadata.TopicPartition) []byte {
 	m := kmsg.ConsumerMemberMetadata{Version: 1, Topics: topics}
+	for _, tp := range owned {
+		m.OwnedPartitions = append(m.OwnedPartitions, kmsg.ConsumerMemberMetadataOwnedPartition{Topic: tp.Topic, Partitions: []int32{tp.Partition}})
+	}
 	return m.AppendTo(nil)
 }
 
@@ -348,7 +360,7 @@ func syncArgs(a args) SyncRequest {
 }
 
 func commitArgs(a args) CommitRequest {
-	r := CommitRequest{MemberRequest: a.member()}
+	r := CommitRequest{MemberRequest: a.member(), KnowsEpochs: a.has("v9")}
 	if a.has("producer") {
 		r.Producer = &record.Producer{ID: a.num("producer", 0)}
 	}
@@ -408,9 +420,12 @@ func replyString(body any) string {
 			parts = append(parts, errString(err))
 		}
 		return strings.Join(parts, " ")
-	case []FetchedOffset:
+	case FetchResult:
 		parts := []string{"fetched"}
-		for _, o := range r {
+		if r.Err != nil {
+			parts = append(parts, errString(r.Err))
+		}
+		for _, o := range r.Offsets {
 			if o.Err != nil {
 				parts = append(parts, fmt.Sprintf("%v:%s", o.TP, errString(o.Err)))
 				continue
@@ -427,7 +442,7 @@ func replyString(body any) string {
 	case []Listing:
 		parts := []string{"groups"}
 		for _, l := range r {
-			parts = append(parts, l.ID+"("+l.State+")")
+			parts = append(parts, l.ID+"("+l.State+")"+strings.TrimPrefix(" "+l.Type, " "+ClassicType))
 		}
 		return strings.Join(parts, " ")
 	case DeleteOffsetsResult:
@@ -436,7 +451,7 @@ func replyString(body any) string {
 		}
 		return replyString(r.Errs)
 	default:
-		return fmt.Sprintf("%T %v", body, body)
+		return consumerString(body)
 	}
 }
 
@@ -459,6 +474,9 @@ func joinString(r JoinResult) string {
 }
 
 func recordString(r coordinator.Record, txn bool) string {
+	if k := recordKind(binary.BigEndian.Uint16(r.Key)); k >= firstConsumerKind {
+		return consumerRecordString(r)
+	}
 	kind := "offset"
 	if txn {
 		kind = "transactional offset"

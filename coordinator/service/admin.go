@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -44,33 +43,29 @@ func describedGroup(id string, d group.Description, err error) kmsg.DescribeGrou
 	return out
 }
 
-// classicType is the type of all groups here, as ListGroups 5 names it.
-const classicType = "classic"
-
 // List answers ListGroups 0-5 with the groups that this broker coordinates; while some of them are loading, the others come
 // with COORDINATOR_LOAD_IN_PROGRESS. Kafka: GroupCoordinator.handleListGroups.
 func (g *Groups) List(ctx context.Context, req *kmsg.ListGroupsRequest) *kmsg.ListGroupsResponse {
 	resp := req.ResponseKind().(*kmsg.ListGroupsResponse)
 	resp.Groups = []kmsg.ListGroupsResponseGroup{}
-	states := slices.Clone(req.StatesFilter)
+	states, types := slices.Clone(req.StatesFilter), slices.Clone(req.TypesFilter)
 	partitions, loading := g.rt.Active()
 	if loading {
 		resp.ErrorCode = protocol.ErrorCode(kerr.CoordinatorLoadInProgress)
 	}
-	isClassic := func(t string) bool { return strings.EqualFold(t, classicType) }
-	if len(req.TypesFilter) > 0 && !slices.ContainsFunc(req.TypesFilter, isClassic) {
+	if len(types) > 0 && !slices.ContainsFunc(types, knownType) {
 		return resp
 	}
 	for _, p := range partitions {
 		body, err := g.rt.Call(ctx, p, func(s *group.Shard, now time.Time, t coordinator.Ticket) coordinator.Effects {
-			return s.List(now, t, states)
+			return s.List(now, t, states, types)
 		})
 		if err != nil {
 			continue // resigned meanwhile: its new coordinator lists them
 		}
 		for _, l := range body.([]group.Listing) {
 			resp.Groups = append(resp.Groups, kmsg.ListGroupsResponseGroup{
-				Group: l.ID, ProtocolType: l.ProtocolType, GroupState: l.State, GroupType: classicType,
+				Group: l.ID, ProtocolType: l.ProtocolType, GroupState: l.State, GroupType: l.Type,
 			})
 		}
 	}

@@ -36,7 +36,7 @@ func electAndWait(b *testing.B, g *Groups, epoch metadata.LeaderEpoch) {
 	g.Elected(0, epoch)
 	for {
 		_, err := g.rt.CallLoaded(b.Context(), 0, func(s *group.Shard, now time.Time, t coordinator.Ticket) coordinator.Effects {
-			return s.List(now, t, nil)
+			return s.List(now, t, nil, nil)
 		})
 		if err == nil {
 			return

@@ -42,20 +42,21 @@ func (g *Groups) OffsetFetch(ctx context.Context, req *kmsg.OffsetFetchRequest, 
 
 // fetchAllowed is fetch without what is denied. Denied topics that were asked for come last, with an error, others not at all.
 func (g *Groups) fetchAllowed(
-	ctx context.Context, id string, topics []kmsg.OffsetFetchRequestGroupTopic, stable bool, denied FetchDenied,
+	ctx context.Context, in *kmsg.OffsetFetchRequestGroup, stable bool, denied FetchDenied,
 ) ([]kmsg.OffsetFetchResponseGroupTopic, error) {
-	if denied.group(id) {
+	if denied.group(in.Group) {
 		return nil, kerr.GroupAuthorizationFailed
 	}
-	if topics == nil {
-		out, err := g.fetch(ctx, id, nil, stable)
+	if in.Topics == nil {
+		out, err := g.fetch(ctx, in, stable)
 		return slices.DeleteFunc(out, func(t kmsg.OffsetFetchResponseGroupTopic) bool { return denied.topic(t.Topic) }), err
 	}
-	allowed := make([]kmsg.OffsetFetchRequestGroupTopic, 0, len(topics))
+	allowed := *in
+	allowed.Topics = make([]kmsg.OffsetFetchRequestGroupTopic, 0, len(in.Topics))
 	var refused []kmsg.OffsetFetchResponseGroupTopic
-	for _, t := range topics {
+	for _, t := range in.Topics {
 		if !denied.topic(t.Topic) {
-			allowed = append(allowed, t)
+			allowed.Topics = append(allowed.Topics, t)
 			continue
 		}
 		out := kmsg.OffsetFetchResponseGroupTopic{Topic: t.Topic}
@@ -64,30 +65,33 @@ func (g *Groups) fetchAllowed(
 		}
 		refused = append(refused, out)
 	}
-	out, err := g.fetch(ctx, id, allowed, stable)
+	out, err := g.fetch(ctx, &allowed, stable)
 	if err != nil {
 		return nil, err
 	}
 	return append(out, refused...), nil
 }
 
-// fetch looks up the offsets of one group: of all partitions when topics is nil.
-func (g *Groups) fetch(
-	ctx context.Context, id string, topics []kmsg.OffsetFetchRequestGroupTopic, stable bool,
-) ([]kmsg.OffsetFetchResponseGroupTopic, error) {
-	var tps []metadata.TopicPartition
+// fetch looks up the offsets of one group: of all partitions when it names no topics. Its member is checked if it names one.
+func (g *Groups) fetch(ctx context.Context, in *kmsg.OffsetFetchRequestGroup, stable bool) ([]kmsg.OffsetFetchResponseGroupTopic, error) {
+	topics := in.Topics
+	r := group.FetchRequest{Group: in.Group, MemberID: in.MemberID, MemberEpoch: in.MemberEpoch, All: topics == nil, Stable: stable}
 	for _, t := range topics {
 		for _, p := range t.Partitions {
-			tps = append(tps, metadata.TopicPartition{Topic: t.Topic, Partition: p})
+			r.TPs = append(r.TPs, metadata.TopicPartition{Topic: t.Topic, Partition: p})
 		}
 	}
-	offsets, err := call[[]group.FetchedOffset](ctx, g, id,
+	res, err := call[group.FetchResult](ctx, g, in.Group,
 		func(s *group.Shard, now time.Time, t coordinator.Ticket) coordinator.Effects {
-			return s.Fetch(now, t, id, tps, topics == nil, stable)
+			return s.Fetch(now, t, r)
 		})
+	if err == nil {
+		err = res.Err
+	}
 	if err != nil {
 		return nil, err
 	}
+	offsets := res.Offsets
 	if topics == nil {
 		return groupByTopic(offsets), nil
 	}
@@ -131,7 +135,7 @@ func (g *Groups) fetchMany(ctx context.Context, req *kmsg.OffsetFetchRequest, de
 	resp.Groups = make([]kmsg.OffsetFetchResponseGroup, len(req.Groups))
 	for i := range req.Groups {
 		in := &req.Groups[i]
-		topics, err := g.fetchAllowed(ctx, in.Group, in.Topics, req.RequireStable, denied)
+		topics, err := g.fetchAllowed(ctx, in, req.RequireStable, denied)
 		resp.Groups[i] = kmsg.OffsetFetchResponseGroup{Group: in.Group, Topics: topics, ErrorCode: protocol.ErrorCode(err)}
 	}
 	return resp
@@ -141,14 +145,15 @@ func (g *Groups) fetchMany(ctx context.Context, req *kmsg.OffsetFetchRequest, de
 // asks for nothing.
 func (g *Groups) fetchOne(ctx context.Context, req *kmsg.OffsetFetchRequest, denied FetchDenied) *kmsg.OffsetFetchResponse {
 	resp := req.ResponseKind().(*kmsg.OffsetFetchResponse)
-	topics := make([]kmsg.OffsetFetchRequestGroupTopic, len(req.Topics))
+	in := kmsg.NewOffsetFetchRequestGroup() // names no member
+	in.Group, in.Topics = req.Group, make([]kmsg.OffsetFetchRequestGroupTopic, len(req.Topics))
 	for i, t := range req.Topics {
-		topics[i] = kmsg.OffsetFetchRequestGroupTopic{Topic: t.Topic, Partitions: t.Partitions}
+		in.Topics[i] = kmsg.OffsetFetchRequestGroupTopic{Topic: t.Topic, Partitions: t.Partitions}
 	}
 	if req.Topics == nil && req.Version >= fetchNullIsAll {
-		topics = nil
+		in.Topics = nil
 	}
-	out, err := g.fetchAllowed(ctx, req.Group, topics, req.Version >= fetchStable && req.RequireStable, denied)
+	out, err := g.fetchAllowed(ctx, &in, req.Version >= fetchStable && req.RequireStable, denied)
 	switch {
 	case err != nil && req.Version >= fetchNullIsAll:
 		resp.ErrorCode = protocol.ErrorCode(err)

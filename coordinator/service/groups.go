@@ -53,6 +53,10 @@ type GroupsConfig struct {
 	ZooKeeper ZooKeeperOffsets
 	// NewMemberID returns the random part of a member id; a UUID if it is nil.
 	NewMemberID func() string
+	// NewConsumerID returns the id of a member of a consumer group that has none; a UUID as Kafka writes them if it is nil.
+	NewConsumerID func() string
+	// Image is the cluster as this broker knows it: consumer groups assign the partitions in it. Called from many goroutines.
+	Image func() *metadata.Image
 	// Now is time.Now if nil.
 	Now    func() time.Time
 	Logger *slog.Logger
@@ -75,6 +79,9 @@ func NewGroups(cfg GroupsConfig) *Groups {
 	}
 	if cfg.NewMemberID == nil {
 		cfg.NewMemberID = uuid.NewString
+	}
+	if cfg.NewConsumerID == nil {
+		cfg.NewConsumerID = func() string { return metadata.TopicID(uuid.New()).String() }
 	}
 	if cfg.PartitionExists == nil {
 		cfg.PartitionExists = func(metadata.TopicPartition) bool { return true }

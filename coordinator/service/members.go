@@ -54,6 +54,7 @@ func (g *Groups) joinRequest(req *kmsg.JoinGroupRequest, clientID, host string) 
 		Protocols:          make([]group.Protocol, len(req.Protocols)),
 		RequireKnownMember: req.Version >= joinRequiresMemberID,
 		SkipAssignment:     req.Version >= joinSkipAssignment,
+		Image:              g.image(),
 	}
 	if req.Version == 0 || req.RebalanceTimeoutMillis < 0 {
 		r.RebalanceTimeout = r.SessionTimeout

@@ -14,13 +14,16 @@ import (
 	"jackdaw/protocol/record"
 )
 
+// commitMemberEpoch is the first version of OffsetCommit whose generation may be the epoch of a member.
+const commitMemberEpoch = 9
+
 // OffsetCommit answers OffsetCommit 0-9. Partitions that do not exist, or whose topic is denied to the client, are refused one
 // by one, the others stored. denied may be nil. Kafka: KafkaApis.handleOffsetCommitRequest.
 func (g *Groups) OffsetCommit(ctx context.Context, req *kmsg.OffsetCommitRequest, denied func(topic string) bool) *kmsg.OffsetCommitResponse {
 	resp := req.ResponseKind().(*kmsg.OffsetCommitResponse)
 	r := group.CommitRequest{MemberRequest: group.MemberRequest{
 		Group: req.Group, MemberID: req.MemberID, InstanceID: req.InstanceID, Generation: req.Generation,
-	}}
+	}, KnowsEpochs: req.Version >= commitMemberEpoch}
 	var codes []*int16 // of the offsets in r
 	resp.Topics = make([]kmsg.OffsetCommitResponseTopic, len(req.Topics))
 	for i := range req.Topics {
