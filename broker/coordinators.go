@@ -56,6 +56,7 @@ func (b *Broker) groupsConfig(l coordinator.PartitionLog) service.GroupsConfig {
 		VerifyTxn:       b.verifyTxnOffsets,
 		ZooKeeper:       zooKeeperOffsets{session: b.zk.Session},
 		NewMemberID:     uuid.NewString,
+		Image:           b.cache.Image,
 		Now:             time.Now,
 		Logger:          b.log,
 		Metrics:         b.registry,
@@ -65,6 +66,10 @@ func (b *Broker) groupsConfig(l coordinator.PartitionLog) service.GroupsConfig {
 	c.MaxSize = b.cfg.Groups.MaxSize
 	c.MaxMetadata = b.cfg.Groups.MetadataMaxBytes
 	c.OffsetsRetention, c.RetentionCheckInterval = b.cfg.Groups.Retention, b.cfg.Groups.RetentionInterval
+	consumer := b.cfg.Groups.Consumer
+	c.Consumer.Enabled, c.Consumer.MaxSize, c.Consumer.Assignors = consumer.Enabled, consumer.MaxSize, consumer.Assignors
+	c.Consumer.SessionTimeout, c.Consumer.HeartbeatInterval = consumer.SessionTimeout, consumer.HeartbeatInterval
+	c.Consumer.Migration = group.MigrationPolicy(consumer.MigrationPolicy)
 	return c
 }
 

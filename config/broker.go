@@ -124,6 +124,7 @@ type Groups struct {
 	ReplicationFactor     int16
 	SegmentBytes          int32
 	CompressionCodec      int8 // 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd
+	Consumer              ConsumerGroups
 }
 
 // Transactions is about producer ids, transactional ids and __transaction_state.
@@ -325,6 +326,7 @@ func newGroups(r *reader) Groups {
 		ReplicationFactor:     int16(r.int64("offsets.topic.replication.factor")),
 		SegmentBytes:          r.int32("offsets.topic.segment.bytes"),
 		CompressionCodec:      int8(r.int64("offsets.topic.compression.codec")),
+		Consumer:              newConsumerGroups(r),
 	}
 }
 

@@ -2,7 +2,6 @@ package config
 
 import (
 	"slices"
-	"strings"
 )
 
 // validate checks what one key alone cannot tell. The texts are Kafka's where Kafka checks the same, less the words
@@ -89,11 +88,7 @@ func validateGroups(r *reader, b *Broker) error {
 		return refuse("group.min.session.timeout.ms", "group.min.session.timeout.ms should always be less than or equal to "+
 			"group.max.session.timeout.ms")
 	}
-	if l := r.list("group.coordinator.rebalance.protocols"); !slices.Equal(l, []string{"classic"}) {
-		return refuse("group.coordinator.rebalance.protocols", "Invalid value %s for configuration "+
-			"group.coordinator.rebalance.protocols: only classic is supported with ZooKeeper", strings.Join(l, ","))
-	}
-	return nil
+	return validateConsumerGroups(r, b)
 }
 
 func validateNetwork(r *reader, b *Broker) error {
