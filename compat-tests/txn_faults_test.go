@@ -321,8 +321,12 @@ func (p *txnByHand) add(ctx context.Context, topic string, partitions int32) err
 func (p *txnByHand) addOffset(ctx context.Context, group, topic string, offset int64) error {
 	add := kmsg.NewPtrAddOffsetsToTxnRequest()
 	add.TransactionalID, add.ProducerID, add.ProducerEpoch, add.Group = p.id, p.pid, p.epoch, group
-	if r, err := add.RequestWith(ctx, p.cl); err != nil || r.ErrorCode != 0 {
-		return fmt.Errorf("add offsets: %v, %w", err, kerr.ErrorForCode(r.ErrorCode))
+	added, err := add.RequestWith(ctx, p.cl)
+	if err == nil {
+		err = kerr.ErrorForCode(added.ErrorCode)
+	}
+	if err != nil {
+		return fmt.Errorf("add offsets: %w", err)
 	}
 	req := kmsg.NewPtrTxnOffsetCommitRequest()
 	req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Group, req.Generation = p.id, p.pid, p.epoch, group, -1
