@@ -67,9 +67,8 @@ type GroupsConfig struct {
 // Groups serves the APIs of consumer groups. Its methods are safe for concurrent use. Kafka: GroupCoordinator.
 type Groups struct {
 	cfg GroupsConfig
-	ids partitioner
-	rt  *coordinator.Runtime[*group.Shard]
-	m   *groupMetrics
+	shards[*group.Shard]
+	m *groupMetrics
 }
 
 // NewGroups returns the service; Run starts it.
@@ -87,8 +86,7 @@ func NewGroups(cfg GroupsConfig) *Groups {
 		cfg.PartitionExists = func(metadata.TopicPartition) bool { return true }
 	}
 	g := &Groups{cfg: cfg, m: newGroupMetrics(cfg.Metrics)}
-	g.ids.configured, g.ids.actual = cfg.Partitions, cfg.PartitionCount
-	g.rt = coordinator.NewRuntime(coordinator.Options[*group.Shard]{
+	g.init(cfg.Partitions, cfg.PartitionCount, coordinator.Options[*group.Shard]{
 		Name:         "group",
 		Topic:        GroupsTopic,
 		Log:          cfg.Log,
@@ -111,17 +109,6 @@ func (g *Groups) Run(ctx context.Context) error {
 	return tasks.Wait()
 }
 
-// PartitionFor returns the partition of __consumer_offsets that a group lives in: see coordinator.PartitionFor.
-func (g *Groups) PartitionFor(groupID string) int32 { return g.ids.of(groupID) }
-
-// Elected tells that this broker leads a partition of __consumer_offsets from this epoch on. It loads in the background.
-func (g *Groups) Elected(partition int32, epoch metadata.LeaderEpoch) { g.rt.Elected(partition, epoch) }
-
-// Resigned tells that another broker leads the partition in this epoch, or, with NoEpoch, that the replica was removed.
-func (g *Groups) Resigned(partition int32, epoch metadata.LeaderEpoch) {
-	g.rt.Resigned(partition, epoch)
-}
-
 // TxnCompleted tells that the marker of a producer's transaction is committed at this offset of a partition of
 // __consumer_offsets: the pending offsets become visible, or go. It must have returned before the answer to WriteTxnMarkers
 // is sent, or the producer's next transaction could begin earlier. It waits for a load in progress, which may not have seen
@@ -135,20 +122,4 @@ func (g *Groups) TxnCompleted(ctx context.Context, partition int32, producerID, 
 		return nil
 	}
 	return err
-}
-
-// call runs an operation on the shard of a group. id may be empty only where Kafka accepts that. Once ctx has ended the error
-// is kerr.RequestTimedOut, for an answer that nobody reads.
-func call[R any](
-	ctx context.Context, g *Groups, id string, op func(s *group.Shard, now time.Time, t coordinator.Ticket) coordinator.Effects,
-) (R, error) {
-	body, err := g.rt.Call(ctx, g.PartitionFor(id), op)
-	if err == nil {
-		return body.(R), nil
-	}
-	var none R
-	if ctx.Err() != nil {
-		err = kerr.RequestTimedOut
-	}
-	return none, err
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/twmb/franz-go/pkg/kerr"
 
 	"jackdaw/coordinator"
 	"jackdaw/coordinator/txn"
@@ -50,9 +49,8 @@ type TransactionsConfig struct {
 
 // Transactions serves the APIs of transactions. Its methods are safe for concurrent use. Kafka: TransactionCoordinator.
 type Transactions struct {
-	cfg    TransactionsConfig
-	ids    partitioner
-	rt     *coordinator.Runtime[*txn.Shard]
+	cfg TransactionsConfig
+	shards[*txn.Shard]
 	sender *markerSender
 }
 
@@ -68,8 +66,7 @@ func NewTransactions(cfg TransactionsConfig) *Transactions {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	x := &Transactions{cfg: cfg, sender: newMarkerSender(cfg.Markers, cfg.Logger, cfg.Metrics)}
-	x.ids.configured, x.ids.actual = cfg.Partitions, cfg.PartitionCount
-	x.rt = coordinator.NewRuntime(coordinator.Options[*txn.Shard]{
+	x.init(cfg.Partitions, cfg.PartitionCount, coordinator.Options[*txn.Shard]{
 		Name:         "transaction",
 		Topic:        TransactionsTopic,
 		Log:          cfg.Log,
@@ -92,19 +89,9 @@ func (x *Transactions) Run(ctx context.Context) error {
 	return tasks.Wait()
 }
 
-// PartitionFor returns the partition of __transaction_state that an id lives in: see coordinator.PartitionFor.
-func (x *Transactions) PartitionFor(transactionalID string) int32 { return x.ids.of(transactionalID) }
-
-// Elected tells that this broker leads a partition of __transaction_state from this epoch on. It loads in the background, and
-// then finishes what was decided.
-func (x *Transactions) Elected(partition int32, epoch metadata.LeaderEpoch) {
-	x.rt.Elected(partition, epoch)
-}
-
-// Resigned tells that another broker leads the partition in this epoch, or, with NoEpoch, that the replica was removed. Markers
-// that were not sent yet are the new coordinator's business.
+// Resigned is that of Groups. Markers that were not sent yet are the new coordinator's business.
 func (x *Transactions) Resigned(partition int32, epoch metadata.LeaderEpoch) {
-	x.rt.Resigned(partition, epoch)
+	x.shards.Resigned(partition, epoch)
 	x.sender.drop(partition, epoch)
 }
 
@@ -118,27 +105,11 @@ func (x *Transactions) sendMarkers(partition int32, epoch metadata.LeaderEpoch, 
 	}
 }
 
-// callTxn runs an operation on the shard of a transactional id. Once ctx has ended the error is kerr.RequestTimedOut, for an
-// answer that nobody reads.
-func callTxn[R any](
-	ctx context.Context, x *Transactions, id string, op func(s *txn.Shard, now time.Time, t coordinator.Ticket) coordinator.Effects,
-) (R, error) {
-	body, err := x.rt.Call(ctx, x.PartitionFor(id), op)
-	if err == nil {
-		return body.(R), nil
-	}
-	var none R
-	if ctx.Err() != nil {
-		err = kerr.RequestTimedOut
-	}
-	return none, err
-}
-
-// callResult is callTxn for operations that reply with an error or nil.
+// callResult is call for operations that reply with an error or nil.
 func (x *Transactions) callResult(
 	ctx context.Context, id string, op func(s *txn.Shard, now time.Time, t coordinator.Ticket) coordinator.Effects,
 ) error {
-	res, err := callTxn[txn.Result](ctx, x, id, op)
+	res, err := call[txn.Result](ctx, x, id, op)
 	if err == nil {
 		err = res.Err
 	}

@@ -71,14 +71,14 @@ func (x *Transactions) initProducerID(ctx context.Context, req *kmsg.InitProduce
 	op := func(s *txn.Shard, now time.Time, t coordinator.Ticket) coordinator.Effects {
 		return s.InitProducerID(now, t, r)
 	}
-	res, err := callTxn[txn.InitResult](ctx, x, r.ID, op)
+	res, err := call[txn.InitResult](ctx, x, r.ID, op)
 	if err != nil || !res.NeedsID {
 		return res, err
 	}
 	if r.FreshID, err = x.freshID(ctx); err != nil {
 		return res, err
 	}
-	return callTxn[txn.InitResult](ctx, x, r.ID, op)
+	return call[txn.InitResult](ctx, x, r.ID, op)
 }
 
 func (x *Transactions) freshID(ctx context.Context) (int64, error) {
@@ -183,7 +183,7 @@ func (x *Transactions) addOrVerify(
 	var errs []error
 	var err error
 	if req.VerifyOnly {
-		errs, err = callTxn[[]error](ctx, x, id, func(s *txn.Shard, now time.Time, t coordinator.Ticket) coordinator.Effects {
+		errs, err = call[[]error](ctx, x, id, func(s *txn.Shard, now time.Time, t coordinator.Ticket) coordinator.Effects {
 			return s.VerifyPartitions(now, t, id, p, tps)
 		})
 	} else {
@@ -243,7 +243,7 @@ func (x *Transactions) DescribeTransactions(
 		d := txn.Description{Err: kerr.InvalidRequest}
 		if id != "" {
 			var err error
-			d, err = callTxn[txn.Description](ctx, x, id,
+			d, err = call[txn.Description](ctx, x, id,
 				func(s *txn.Shard, now time.Time, t coordinator.Ticket) coordinator.Effects {
 					return s.Describe(now, t, id)
 				})
