@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"errors"
-	"hash/crc32"
 	"io"
 	"net"
 	"os"
@@ -12,21 +11,12 @@ import (
 )
 
 const (
-	limitFile   = 256 << 20 // bytes of the file that LimitFetch sends
-	limitWindow = 16 << 20  // LimitProduce writes over the same part of its file, so that it stays small
-	limitBlock  = 64 << 10
+	limitFile = 256 << 20 // bytes of the file that LimitFetch sends
+	sendStep  = 1 << 20   // bytes of one call
 )
 
-// LimitProduce is what no broker on this machine can beat: loops that receive 64 KiB over loopback, sum them up and
-// write them to a file. Both ends are in this process.
-func LimitProduce(ctx context.Context, conns int, d time.Duration) (Result, error) {
-	return limit(ctx, conns, d, func(server, client net.Conn, f *os.File, stop time.Time) (int64, error) {
-		return both(func() error { return errors.Join(sendBlocks(client, stop), client.Close()) },
-			func() (int64, error) { return receiveBlocks(server, f) })
-	})
-}
-
-// LimitFetch is the same for fetches: a cached file is sent by sendfile, and dropped at the other end.
+// LimitFetch is what no broker on this machine can beat at Fetch: a cached file is sent by sendfile over loopback, and dropped
+// at the other end. Both ends are in this process.
 func LimitFetch(ctx context.Context, conns int, d time.Duration) (Result, error) {
 	return limit(ctx, conns, d, func(server, client net.Conn, f *os.File, stop time.Time) (int64, error) {
 		return both(func() error { return errors.Join(sendFile(server.(*net.TCPConn), f, stop), server.Close()) },
@@ -81,33 +71,6 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) {
 	clear(p)
 	return len(p), nil
-}
-
-func sendBlocks(c net.Conn, stop time.Time) error {
-	block := make([]byte, limitBlock)
-	for time.Now().Before(stop) {
-		if _, err := c.Write(block); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func receiveBlocks(c net.Conn, f *os.File) (n int64, err error) {
-	block := make([]byte, limitBlock)
-	for {
-		switch _, err := io.ReadFull(c, block); {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return n, nil
-		case err != nil:
-			return n, err
-		}
-		_ = crc32.Checksum(block, castagnoli)
-		if _, err := f.WriteAt(block, n%limitWindow); err != nil {
-			return n, err
-		}
-		n += limitBlock
-	}
 }
 
 func drain(c net.Conn) (n int64, err error) {

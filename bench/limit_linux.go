@@ -10,25 +10,34 @@ import (
 
 // sendFile sends f from its start, again and again.
 func sendFile(c *net.TCPConn, f *os.File, stop time.Time) error {
+	for offset := int64(0); time.Now().Before(stop); offset = (offset + sendStep) % limitFile {
+		if err := sendRange(c, f, offset, sendStep); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendRange sends n bytes of f from offset.
+func sendRange(c *net.TCPConn, f *os.File, offset int64, n int) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return err
 	}
-	for offset := int64(0); time.Now().Before(stop); {
-		if offset >= limitFile {
-			offset = 0
-		}
-		var sent error
+	for n > 0 {
+		var sent int
+		var failed error
 		err := raw.Write(func(fd uintptr) bool {
-			_, sent = unix.Sendfile(int(fd), int(f.Fd()), &offset, 1<<20)
-			return sent != unix.EAGAIN
+			sent, failed = unix.Sendfile(int(fd), int(f.Fd()), &offset, n)
+			return failed != unix.EAGAIN
 		})
 		if err != nil {
 			return err
 		}
-		if sent != nil {
-			return sent
+		if failed != nil {
+			return failed
 		}
+		n -= sent
 	}
 	return nil
 }

@@ -9,15 +9,18 @@ import (
 	"time"
 )
 
-// sendFile sends f from its start, again and again; the standard library picks the call.
+// sendFile sends f from its start, again and again.
 func sendFile(c *net.TCPConn, f *os.File, stop time.Time) error {
-	for time.Now().Before(stop) {
-		if _, err := f.Seek(0, io.SeekStart); err != nil {
-			return err
-		}
-		if _, err := io.CopyN(c, f, limitFile); err != nil {
+	for offset := int64(0); time.Now().Before(stop); offset = (offset + sendStep) % limitFile {
+		if err := sendRange(c, f, offset, sendStep); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// sendRange sends n bytes of f from offset; the standard library picks the call.
+func sendRange(c *net.TCPConn, f *os.File, offset int64, n int) error {
+	_, err := io.Copy(c, io.NewSectionReader(f, offset, int64(n)))
+	return err
 }

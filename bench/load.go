@@ -29,6 +29,8 @@ type Load struct {
 	Verb Verb
 	// Bootstrap is one broker's address, host:port.
 	Bootstrap string
+	// Direct sends all to Bootstrap without a look at the topic: a Bare server answers there, and no broker.
+	Direct bool
 	// Topic must exist. Connection i works on partition i modulo their number.
 	Topic string
 	// Acks is -1, 0 or 1.
@@ -88,9 +90,12 @@ type worker func(ctx context.Context, i int, c *conn) (Result, error)
 // Run runs a load. Any request that fails is an error: a figure with failures in it means nothing.
 func Run(ctx context.Context, l Load) (Result, error) {
 	l.setDefaults()
-	addrs, err := leaders(ctx, l.Bootstrap, l.Topic)
-	if err != nil {
-		return Result{}, err
+	addrs := []string{l.Bootstrap}
+	if !l.Direct {
+		var err error
+		if addrs, err = leaders(ctx, l.Bootstrap, l.Topic); err != nil {
+			return Result{}, err
+		}
 	}
 	batch, err := recordBatch(l.Records, l.ValueBytes, l.Codec)
 	if err != nil {

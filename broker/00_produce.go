@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -24,7 +25,11 @@ import (
 // Differs from Kafka: null records are answered, an unknown codec is INVALID_RECORD.   Pipelined: yes.   Cost: the record bytes, once.
 func (b *Broker) handleProduce(r *network.Request) {
 	req := r.Body.(*kmsg.ProduceRequest)
-	c := produceCall{b: b, r: r, resp: req.ResponseKind().(*kmsg.ProduceResponse), acks: req.Acks}
+	c := produceCalls.Get().(*produceCall)
+	c.b, c.r, c.acks = b, r, req.Acks
+	if c.done == nil {
+		c.done = c.appended
+	}
 	c.prepare(req)
 	r.Throttle(b.quotas.Use(quota.Produce, r, r.Size))
 	r.Unmute()
@@ -42,20 +47,25 @@ func (b *Broker) handleProduce(r *network.Request) {
 		Origin:  log.Client, AllowZstd: req.Version >= 7, OldFormats: req.Version < 3,
 		VerifiedOnly: verified,
 		Entries:      c.entries,
-	}, c.appended)
+	}, c.done)
 }
 
 // produceCall is one Produce request on its way. The response is laid out first; slots point at the partitions that
-// wait for the append of the entry of the same index.
+// wait for the append of the entry of the same index. It is pooled: its slices serve the next request once this one is
+// answered.
 type produceCall struct {
-	b       *Broker
-	r       *network.Request
-	resp    *kmsg.ProduceResponse
-	acks    int16
-	entries []replication.AppendEntry
-	slots   []*kmsg.ProduceResponseTopicPartition
-	failed  error
+	b          *Broker
+	r          *network.Request
+	resp       kmsg.ProduceResponse
+	partitions []kmsg.ProduceResponseTopicPartition // of all topics of resp
+	acks       int16
+	entries    []replication.AppendEntry
+	slots      []*kmsg.ProduceResponseTopicPartition
+	failed     error
+	done       func([]replication.AppendResult) // appended, made once
 }
+
+var produceCalls = sync.Pool{New: func() any { return &produceCall{} }}
 
 // prepare lays out the response and sorts out what needs no log to be refused.
 func (c *produceCall) prepare(req *kmsg.ProduceRequest) {
@@ -63,10 +73,9 @@ func (c *produceCall) prepare(req *kmsg.ProduceRequest) {
 	for i := range req.Topics {
 		n += len(req.Topics[i].Partitions)
 	}
-	partitions := make([]kmsg.ProduceResponseTopicPartition, n)
-	c.resp.Topics = make([]kmsg.ProduceResponseTopic, len(req.Topics))
-	c.entries = make([]replication.AppendEntry, 0, n)
-	c.slots = make([]*kmsg.ProduceResponseTopicPartition, 0, n)
+	c.partitions = slices.Grow(c.partitions, n)[:n]
+	c.resp.Version, c.resp.Topics = req.Version, slices.Grow(c.resp.Topics, len(req.Topics))[:len(req.Topics)]
+	partitions := c.partitions
 	refused := c.b.refuseProduce(c.r, req)
 	image := c.b.cache.Image()
 	for i := range req.Topics {
@@ -225,14 +234,29 @@ func withProduceNode(nodes []kmsg.ProduceResponseBroker, n kmsg.ProduceResponseB
 	return append(nodes, n)
 }
 
-// answer responds. With acks=0 nothing is sent when all is well; else the connection is closed, the one sign there is.
+// answer responds, and gives the call back. With acks=0 nothing is sent when all is well; else the connection is closed, the
+// one sign there is.
 func (c *produceCall) answer() {
 	switch {
 	case c.acks != 0:
-		c.r.Respond(c.resp)
+		c.r.Respond(&c.resp)
 	case c.failed != nil:
 		c.r.Close(fmt.Errorf("produce with acks=0: %w", c.failed))
 	default:
 		c.r.NoResponse()
 	}
+	c.recycle()
+}
+
+// recycle forgets the request. Everything is zero again but the memory of the slices.
+func (c *produceCall) recycle() {
+	clear(c.resp.Topics)
+	clear(c.partitions)
+	clear(c.entries)
+	clear(c.slots)
+	*c = produceCall{
+		resp: kmsg.ProduceResponse{Topics: c.resp.Topics[:0]}, partitions: c.partitions[:0], entries: c.entries[:0],
+		slots: c.slots[:0], done: c.done,
+	}
+	produceCalls.Put(c)
 }

@@ -89,7 +89,7 @@ type Replication struct {
 	FetchResponseMaxBytes int32
 	NumFetchers           int // for each leader broker
 	SocketTimeout         time.Duration
-	ReceiveBuffer         int // bytes
+	ReceiveBuffer         int // bytes; -1 leaves the system's
 	HWCheckpointInterval  time.Duration
 	// RackAware is replica.selector.class: consumers are sent to the replica in their rack.
 	RackAware bool
@@ -256,7 +256,7 @@ func newNetwork(r *reader, hostname string) (Network, error) {
 		QueuedMaxBytes:      r.int64("queued.max.request.bytes"),
 		MaxIdle:             r.millis("connections.max.idle.ms"),
 		SendBuffer:          r.int("socket.send.buffer.bytes"),
-		ReceiveBuffer:       r.int("socket.receive.buffer.bytes"),
+		ReceiveBuffer:       r.received("socket.receive.buffer.bytes"),
 		MaxConnections:      r.int("max.connections"),
 		MaxConnectionsOf:    map[string]int{},
 		MaxConnectionsPerIP: r.int("max.connections.per.ip"),
@@ -278,6 +278,17 @@ func newNetwork(r *reader, hostname string) (Network, error) {
 	return n, err
 }
 
+// received is the size of a socket's receive buffer: -1 unless someone has asked for one. The system's buffers grow with what
+// comes in, so that more of a request or an answer is there at a time.
+//
+// Differs from Kafka: the default counts.
+func (r *reader) received(key string) int {
+	if !r.set(key) {
+		return -1
+	}
+	return r.int(key)
+}
+
 // rackAwareSelector is the one class of replica.selector.class that does something.
 const rackAwareSelector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
@@ -291,7 +302,7 @@ func newReplication(r *reader) Replication {
 		FetchResponseMaxBytes: r.int32("replica.fetch.response.max.bytes"),
 		NumFetchers:           r.int("num.replica.fetchers"),
 		SocketTimeout:         r.millis("replica.socket.timeout.ms"),
-		ReceiveBuffer:         r.int("replica.socket.receive.buffer.bytes"),
+		ReceiveBuffer:         r.received("replica.socket.receive.buffer.bytes"),
 		HWCheckpointInterval:  r.millis("replica.high.watermark.checkpoint.interval.ms"),
 		RackAware:             r.str("replica.selector.class") == rackAwareSelector,
 		LeaderRate:            r.rate("leader.replication.throttled.rate"),

@@ -21,7 +21,7 @@ func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := &cobra.Command{Use: "jackdaw-bench", Short: "Measure brokers", SilenceUsage: true, SilenceErrors: true}
-	root.AddCommand(newCompare(), newLimit())
+	root.AddCommand(newCompare(), newLimit(), newBare())
 	root.AddCommand(newLoads()...)
 	return root.ExecuteContext(ctx)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +16,7 @@ type line struct {
 	MiBPerSecond float64 `json:"mib_per_s"`
 	CPU          float64 `json:"cpu_s,omitempty"`
 	CPUPerGiB    float64 `json:"cpu_s_per_gib,omitempty"`
+	Generator    float64 `json:"generator_cpu_s_per_gib,omitempty"`
 	PerCPUSecond float64 `json:"requests_per_cpu_s,omitempty"`
 	PeakMiB      float64 `json:"peak_rss_mib,omitempty"`
 	P50          float64 `json:"p50_ms,omitempty"`
@@ -63,33 +63,4 @@ func newLoads() []*cobra.Command {
 		out = append(out, cmd)
 	}
 	return out
-}
-
-// newLimit measures the bare loops. Their CPU is that of both ends.
-func newLimit() *cobra.Command {
-	var conns int
-	var d time.Duration
-	cmd := &cobra.Command{
-		Use: "limit", Short: "Measure what bare loops reach on this machine", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			enc := json.NewEncoder(os.Stdout)
-			in, err := bench.LimitProduce(cmd.Context(), conns, d)
-			if err != nil {
-				return err
-			}
-			out, err := bench.LimitFetch(cmd.Context(), conns, d)
-			if err != nil {
-				return err
-			}
-			for name, r := range map[string]bench.Result{"limit-produce": in, "limit-fetch": out} {
-				if err := enc.Encode(measured{Result: r}.line(name)); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-	}
-	cmd.Flags().IntVar(&conns, "conns", 6, "connections")
-	cmd.Flags().DurationVar(&d, "for", 5*time.Second, "how long each")
-	return cmd
 }

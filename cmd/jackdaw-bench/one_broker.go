@@ -13,6 +13,8 @@ const (
 	sectionOne = "One broker"
 	// cachedFor is how long data for the fetches is produced; it fits the page cache.
 	cachedFor = 2 * time.Second
+	// bareCPU bounds our CPU time in parts of bare loops': 1/0.7.
+	bareCPU = 1.43
 )
 
 // settings of all brokers that differ from Kafka's defaults: deleted topics free the disk at once, so that a round does
@@ -36,7 +38,7 @@ func (c *comparison) one(ctx context.Context) error {
 	if err := c.warmUp(ctx, clusters, produce, c.warm); err != nil {
 		return err
 	}
-	produce.figures = []figure{cpuPerGiB(0.3), throughput(3), peak(0.2)}
+	produce.figures = []figure{cpuPerGiB(0.3), throughput(3), generator(), peak(0.2)}
 	lz4, zstd, small, fetch := produce, produce, produce, produce
 	lz4.name, lz4.topic.Name, lz4.load.Codec, lz4.figures = "the same, lz4", "lz4", "lz4", []figure{cpuPerGiB(0.4), throughput(0)}
 	zstd.name, zstd.topic.Name, zstd.load.Codec, zstd.figures = "the same, zstd", "zstd", "zstd", []figure{cpuPerGiB(0.4), throughput(0)}
@@ -48,6 +50,9 @@ func (c *comparison) one(ctx context.Context) error {
 		if err := c.compare(ctx, sectionOne, clusters, t, c.rounds); err != nil {
 			return err
 		}
+	}
+	if err := c.bareServers(ctx, sectionOne, clusters[rig.Jackdaw], produce, 1); err != nil {
+		return err
 	}
 	if err := c.fillCache(ctx, clusters, fetch); err != nil {
 		return err
@@ -100,6 +105,30 @@ func (c *comparison) fillCache(ctx context.Context, clusters map[rig.Kind]*rig.C
 			return err
 		}
 	}
+	return nil
+}
+
+// bareServers compares a produce load with servers that do the least that brokers could: they stand in the column of Apache.
+func (c *comparison) bareServers(ctx context.Context, section string, cl *rig.Cluster, t task, servers int) error {
+	const beside = ", beside bare loops that receive, sum up, write and answer, in place of Apache"
+	cpu := report.Row{Section: section, Load: t.name, Metric: "CPU" + beside, Unit: "s/GiB", Goal: bareCPU}
+	speed := report.Row{Section: section, Load: t.name, Metric: "throughput" + beside, Unit: "MiB/s", Goal: 0.7, AtLeast: true}
+	for round := range c.rounds {
+		l := t.load
+		l.For = c.each
+		b, err := limitProduce(ctx, l, servers)
+		if err != nil {
+			return err
+		}
+		m, err := c.perform(ctx, cl, t, round)
+		if err != nil {
+			return err
+		}
+		cpu.Apache, cpu.Jackdaw = append(cpu.Apache, b.cpuPerGiB()), append(cpu.Jackdaw, m.cpuPerGiB())
+		speed.Apache, speed.Jackdaw = append(speed.Apache, b.MiBPerSecond()), append(speed.Jackdaw, m.MiBPerSecond())
+	}
+	c.add(cpu)
+	c.add(speed)
 	return nil
 }
 

@@ -36,6 +36,11 @@ func cpuPerGiB(goal float64) figure {
 	return figure{"CPU", "s/GiB", measured.cpuPerGiB, goal, false}
 }
 
+// generator is what making the load takes of the machine that the brokers run on.
+func generator() figure {
+	return figure{"CPU of the load generator", "s/GiB", measured.ownPerGiB, 0, false}
+}
+
 func perCPUSecond(goal float64) figure {
 	return figure{"requests per CPU second", "", measured.perCPUSecond, goal, true}
 }

@@ -4,13 +4,17 @@ import (
 	"context"
 
 	"jackdaw/bench"
+	"jackdaw/bench/rig"
 )
 
-const sectionThree = "Three brokers"
+const (
+	sectionThree = "Three brokers"
+	brokers3     = 3
+)
 
 // three compares replication: three brokers on this machine, acks=all.
 func (c *comparison) three(ctx context.Context) error {
-	clusters, err := c.start(ctx, 3, settings)
+	clusters, err := c.start(ctx, brokers3, settings)
 	if err != nil {
 		return err
 	}
@@ -26,7 +30,7 @@ func (c *comparison) three(ctx context.Context) error {
 	if err := c.warmUp(ctx, clusters, produce, c.warm3); err != nil {
 		return err
 	}
-	produce.figures = []figure{throughput(4), cpuPerGiB(0.25), peak(0)}
+	produce.figures = []figure{throughput(4), cpuPerGiB(0.25), generator(), peak(0)}
 	slow := produce
 	slow.name, slow.topic.Name = "300 batches/s of 10 KiB, RF 3, acks=all", "slow"
 	slow.load.Verb, slow.load.Records, slow.load.Rate = bench.Latency, 10, 300
@@ -35,6 +39,9 @@ func (c *comparison) three(ctx context.Context) error {
 		if err := c.compare(ctx, sectionThree, clusters, t, c.rounds); err != nil {
 			return err
 		}
+	}
+	if err := c.bareServers(ctx, sectionThree, clusters[rig.Jackdaw], produce, brokers3); err != nil {
+		return err
 	}
 	return stop(clusters)
 }
