@@ -14,9 +14,9 @@ import (
 func (h *harness) consumerRequest(a args, n coordinator.Ticket) bool {
 	switch a.d.Cmd {
 	case "beat":
-		h.do(h.s.ConsumerHeartbeat(h.now, n, h.beatArgs(a)))
+		h.Do(h.Shard.ConsumerHeartbeat(h.Now, n, h.beatArgs(a)))
 	case "describe-consumer":
-		h.do(h.s.DescribeConsumer(h.now, n, a.str("g", "g")))
+		h.Do(h.Shard.DescribeConsumer(h.Now, n, a.str("g", "g")))
 	default:
 		return false
 	}

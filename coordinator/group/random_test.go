@@ -13,32 +13,34 @@ import (
 	"pgregory.net/rapid"
 
 	"jackdaw/coordinator"
+	"jackdaw/coordinator/shardtest"
 	"jackdaw/metadata"
 	"jackdaw/protocol/record"
 )
 
 // model drives a shard with random clients, a log that is slow, late or refuses, and fail-overs.
 type model struct {
+	shardtest.Driver[*Shard]
 	t        *rapid.T
-	s        *Shard
-	now      time.Time
 	ticket   coordinator.Ticket
 	open     map[coordinator.Ticket]string // not answered yet
 	answered map[coordinator.Ticket]bool
 	ids      []string // member ids that were ever told
-	log      []logged
-	offset   int64
-	inFlight []any
-	slow     bool
 	refuse   bool
 }
 
 func newModel(t *rapid.T) *model {
-	m := &model{
-		t: t, now: epoch, open: map[coordinator.Ticket]string{}, answered: map[coordinator.Ticket]bool{}, ids: []string{""},
+	m := &model{t: t, open: map[coordinator.Ticket]string{}, answered: map[coordinator.Ticket]bool{}, ids: []string{""}}
+	m.Shard, m.Now = NewShard(m.config()), epoch
+	m.Refuse = func() error {
+		if m.refuse {
+			return kerr.NotEnoughReplicas
+		}
+		return nil
 	}
-	m.s = NewShard(m.config())
-	m.do(m.s.Loaded(m.now))
+	m.Replied = m.reply
+	m.Skipped = func(at int64, err error) { m.t.Fatalf("record %d is not understood: %v", at, err) }
+	m.Start()
 	return m
 }
 
@@ -49,77 +51,21 @@ func (m *model) config() Config {
 	return cfg
 }
 
-func (m *model) do(e coordinator.Effects) {
-	for todo := []coordinator.Effects{e}; len(todo) > 0; todo = todo[1:] {
-		for _, w := range todo[0].Writes {
-			todo = append(todo, m.append(w)...)
-		}
-		for _, r := range todo[0].Replies {
-			if m.answered[r.To] {
-				m.t.Fatalf("#%d is answered twice: %v", r.To, r.Body)
-			}
-			m.answered[r.To] = true
-			delete(m.open, r.To)
-			if j, ok := r.Body.(JoinResult); ok && j.MemberID != "" && !slices.Contains(m.ids, j.MemberID) {
-				m.ids = append(m.ids, j.MemberID)
-			}
-		}
+func (m *model) reply(r coordinator.Reply) {
+	if m.answered[r.To] {
+		m.t.Fatalf("#%d is answered twice: %v", r.To, r.Body)
 	}
-}
-
-func (m *model) append(w coordinator.Write) []coordinator.Effects {
-	if m.refuse {
-		return []coordinator.Effects{m.s.Rejected(m.now, w.Tag, kerr.NotEnoughReplicas)}
+	m.answered[r.To] = true
+	delete(m.open, r.To)
+	if j, ok := r.Body.(JoinResult); ok && j.MemberID != "" && !slices.Contains(m.ids, j.MemberID) {
+		m.ids = append(m.ids, j.MemberID)
 	}
-	first := m.offset
-	for _, r := range w.Records {
-		lr := coordinator.LogRecord{Offset: m.offset, ProducerID: -1, Key: r.Key, Value: r.Value, Transactional: w.Transactional}
-		if w.Transactional {
-			lr.ProducerID = w.Producer.ID
-		}
-		m.log = append(m.log, logged{rec: lr})
-		m.offset++
-	}
-	m.s.Appended(m.now, w.Tag, first)
-	m.inFlight = append(m.inFlight, w.Tag)
-	if m.slow {
-		return nil
-	}
-	return m.commitAll()
-}
-
-func (m *model) commitAll() (es []coordinator.Effects) {
-	tags := m.inFlight
-	m.inFlight = nil
-	for _, tag := range tags {
-		es = append(es, m.s.Committed(m.now, tag))
-	}
-	return es
-}
-
-func (m *model) settle() {
-	for len(m.inFlight) > 0 {
-		for _, e := range m.commitAll() {
-			m.do(e)
-		}
-	}
-}
-
-func (m *model) advance(d time.Duration) {
-	end := m.now.Add(d)
-	for next := m.s.Deadline(); !next.IsZero() && !next.After(end); next = m.s.Deadline() {
-		if next.After(m.now) {
-			m.now = next
-		}
-		m.do(m.s.Tick(m.now))
-	}
-	m.now = end
 }
 
 // visible is what clients see of offsets.
 func (m *model) visible() map[string]map[metadata.TopicPartition]int64 {
 	out := map[string]map[metadata.TopicPartition]int64{}
-	for id, g := range m.s.groups {
+	for id, g := range m.Shard.groups {
 		for tp, o := range g.offsets.committed {
 			if out[id] == nil {
 				out[id] = map[metadata.TopicPartition]int64{}
@@ -132,18 +78,10 @@ func (m *model) visible() map[string]map[metadata.TopicPartition]int64 {
 
 // failOver loads another shard from the log. All that is in the log is committed by then.
 func (m *model) failOver() {
-	m.settle()
+	m.Settle()
 	before := m.visible()
-	m.s = NewShard(m.config())
-	for _, l := range m.log {
-		if l.marker != nil {
-			m.s.LoadMarker(*l.marker)
-		} else if err := m.s.Load(l.rec); err != nil {
-			m.t.Fatal(err)
-		}
-	}
 	m.open = map[coordinator.Ticket]string{} // the runtime has answered NOT_COORDINATOR
-	m.do(m.s.Loaded(m.now))
+	m.Reload(NewShard(m.config()))
 	if d := cmp.Diff(before, m.visible()); d != "" {
 		m.t.Fatalf("the fail-over changed offsets (-before +after):\n%s", d)
 	}
@@ -158,7 +96,7 @@ func (m *model) step() {
 		*instance = "i" + strconv.Itoa(i)
 	}
 	gen := int32(-1)
-	if g := m.s.groups[group]; g != nil {
+	if g := m.Shard.groups[group]; g != nil {
 		if n := len(g.order); n > 0 && rapid.IntRange(0, 3).Draw(m.t, "real") > 0 { // mostly one that is there
 			o := g.order[rapid.IntRange(0, n-1).Draw(m.t, "member")]
 			id, instance = o.id, o.instanceID
@@ -188,41 +126,36 @@ func (m *model) run(op string, r MemberRequest) {
 	producer := int64(rapid.IntRange(7, 8).Draw(m.t, "producer"))
 	switch op {
 	case "join":
-		m.do(m.s.Join(m.now, n, m.joinRequest(r)))
+		m.Do(m.Shard.Join(m.Now, n, m.joinRequest(r)))
 	case "sync":
-		m.do(m.s.Sync(m.now, n, SyncRequest{Group: r.Group, MemberID: r.MemberID, InstanceID: r.InstanceID, Generation: r.Generation}))
+		m.Do(m.Shard.Sync(m.Now, n, SyncRequest{Group: r.Group, MemberID: r.MemberID, InstanceID: r.InstanceID, Generation: r.Generation}))
 	case "heartbeat":
-		m.do(m.s.Heartbeat(m.now, n, r))
+		m.Do(m.Shard.Heartbeat(m.Now, n, r))
 	case "leave":
-		m.do(m.s.Leave(m.now, n, r.Group, []LeavingMember{{r.MemberID, r.InstanceID}}))
+		m.Do(m.Shard.Leave(m.Now, n, r.Group, []LeavingMember{{r.MemberID, r.InstanceID}}))
 	case "commit", "txn":
 		c := CommitRequest{MemberRequest: r, Offsets: []CommitOffset{{TP: tp, Offset: int64(n), Timestamp: -1, Retention: -1}}}
 		if op == "txn" {
 			c.Producer = &record.Producer{ID: producer}
 		}
-		m.do(m.s.Commit(m.now, n, c))
+		m.Do(m.Shard.Commit(m.Now, n, c))
 	case "marker":
-		m.settle() // a marker is told when it is committed, and so is all before it
-		mk := coordinator.Marker{Offset: m.offset, ProducerID: producer, Commit: rapid.Bool().Draw(m.t, "outcome")}
-		m.offset++
-		m.log = append(m.log, logged{marker: &mk})
-		m.do(m.s.EndTxn(m.now, n, producer, mk.Offset, mk.Commit))
+		m.Settle() // a marker is told when it is committed, and so is all before it
+		mk := coordinator.Marker{ProducerID: producer, Commit: rapid.Bool().Draw(m.t, "outcome")}
+		m.Do(m.Shard.EndTxn(m.Now, n, producer, m.Mark(mk), mk.Commit))
 	case "delete":
-		m.do(m.s.Delete(m.now, n, r.Group))
+		m.Do(m.Shard.Delete(m.Now, n, r.Group))
 	case "delete-offsets":
-		m.do(m.s.DeleteOffsets(m.now, n, r.Group, []metadata.TopicPartition{tp}))
+		m.Do(m.Shard.DeleteOffsets(m.Now, n, r.Group, []metadata.TopicPartition{tp}))
 	case "advance":
-		m.advance(rapid.SampledFrom([]time.Duration{0, time.Second, 9 * time.Second, time.Minute, 6 * time.Minute}).Draw(m.t, "by"))
+		m.Advance(rapid.SampledFrom([]time.Duration{0, time.Second, 9 * time.Second, time.Minute, 6 * time.Minute}).Draw(m.t, "by"))
 	case "slow":
-		m.slow = true
+		m.Hold = true
 	case "fast":
-		m.slow = false
-		m.settle()
+		m.Release()
 	case "late":
-		for _, tag := range m.inFlight {
-			m.do(m.s.Late(m.now, tag, kerr.RequestTimedOut))
-		}
-		m.settle()
+		m.Late(kerr.RequestTimedOut)
+		m.Settle()
 	case "fail-over":
 		m.failOver()
 	}
@@ -243,7 +176,7 @@ func (m *model) joinRequest(r MemberRequest) JoinRequest {
 
 // check holds the group's books against each other.
 func (m *model) check() {
-	for id, g := range m.s.groups {
+	for id, g := range m.Shard.groups {
 		waiting := 0
 		for _, o := range g.order {
 			if o.awaitingJoin() {
@@ -262,7 +195,7 @@ func (m *model) check() {
 		if (len(g.members) == 0) != (g.leader == "") || g.leader != "" && g.members[g.leader] == nil {
 			m.t.Fatalf("%s: leader %q of %d members", id, g.leader, len(g.members))
 		}
-		if g.awaiting > m.s.cfg.MaxSize {
+		if g.awaiting > m.Shard.cfg.MaxSize {
 			m.t.Fatalf("%s: %d members have joined", id, g.awaiting)
 		}
 		if g.state == Empty && len(g.members) > 0 || g.state == Stable && len(g.members) == 0 {
@@ -283,13 +216,13 @@ func TestShard_RandomClients_NothingStuckNothingLost(t *testing.T) {
 			m.step()
 			m.check()
 		}
-		m.slow, m.refuse = false, false
-		m.settle()
-		m.advance(9 * time.Minute)
+		m.Hold, m.refuse = false, false
+		m.Settle()
+		m.Advance(9 * time.Minute)
 		if len(m.open) > 0 {
 			t.Fatalf("never answered: %v", slices.Collect(maps.Values(m.open)))
 		}
-		for id, g := range m.s.groups {
+		for id, g := range m.Shard.groups {
 			if g.state != Empty {
 				t.Errorf("%s is %v for ever", id, g.state)
 			}

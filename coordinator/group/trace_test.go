@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"jackdaw/coordinator"
+	"jackdaw/coordinator/shardtest"
 	"jackdaw/metadata"
 	"jackdaw/protocol/record"
 )
@@ -43,119 +44,49 @@ func TestShard_Traces(t *testing.T) {
 
 // harness is a shard with a log that never fails unless told to, and a clock that stands still.
 type harness struct {
-	cfg      Config
-	s        *Shard
-	now      time.Time
-	ticket   coordinator.Ticket
-	ids      int
-	offset   int64
-	log      []logged
-	inFlight []any // tags that are appended and not committed
-	hold     bool
-	reject   error
-	out      strings.Builder
-	image    *metadata.Image
-}
-
-type logged struct {
-	rec    coordinator.LogRecord
-	marker *coordinator.Marker
+	shardtest.Driver[*Shard]
+	cfg    Config
+	ticket coordinator.Ticket
+	ids    int
+	reject error // of the next append
+	out    strings.Builder
+	image  *metadata.Image
 }
 
 var epoch = time.UnixMilli(1_000_000)
 
 func newHarness() *harness {
-	cfg := DefaultConfig()
-	h := &harness{cfg: cfg, now: epoch, image: metadata.NewImage()}
-	h.s = NewShard(cfg)
-	h.do(h.s.Loaded(h.now))
+	h := &harness{cfg: DefaultConfig(), image: metadata.NewImage()}
+	h.Shard, h.Now = NewShard(h.cfg), epoch
+	h.Refuse = func() error {
+		err := h.reject
+		h.reject = nil
+		return err
+	}
+	h.Wrote = func(at int64, w coordinator.Write, r coordinator.Record) {
+		h.printf("write %d: %s", at, recordString(r, w.Transactional))
+	}
+	h.Replied = func(r coordinator.Reply) { h.printf("#%d %s", r.To, replyString(r.Body)) }
+	h.Skipped = func(at int64, err error) { h.printf("skipped %d: %v", at, err) }
+	h.Around = h.dated
+	h.Start()
 	return h
 }
 
 func (h *harness) printf(format string, args ...any) { fmt.Fprintf(&h.out, format+"\n", args...) }
 
-func (h *harness) do(e coordinator.Effects) {
-	todo := []coordinator.Effects{e}
-	for len(todo) > 0 {
-		e, todo = todo[0], todo[1:]
-		for _, w := range e.Writes {
-			todo = append(todo, h.append(w)...)
-		}
-		for _, r := range e.Replies {
-			h.printf("#%d %s", r.To, replyString(r.Body))
-		}
+// dated puts the time above what a tick prints.
+func (h *harness) dated(tick func()) {
+	before := h.out.String()
+	h.out.Reset()
+	tick()
+	text := h.out.String()
+	h.out.Reset()
+	h.out.WriteString(before)
+	if text != "" {
+		h.printf("at %v:", h.Now.Sub(epoch))
+		h.out.WriteString(text)
 	}
-}
-
-func (h *harness) append(w coordinator.Write) []coordinator.Effects {
-	if h.reject != nil {
-		err := h.reject
-		h.reject = nil
-		return []coordinator.Effects{h.s.Rejected(h.now, w.Tag, err)}
-	}
-	first := h.offset
-	for _, r := range w.Records {
-		h.printf("write %d: %s", h.offset, recordString(r, w.Transactional))
-		lr := coordinator.LogRecord{Offset: h.offset, Timestamp: w.Timestamp, ProducerID: -1, Key: r.Key, Value: r.Value}
-		if w.Transactional {
-			lr.Transactional, lr.ProducerID, lr.ProducerEpoch = true, w.Producer.ID, w.Producer.Epoch
-		}
-		h.log = append(h.log, logged{rec: lr})
-		h.offset++
-	}
-	h.s.Appended(h.now, w.Tag, first)
-	h.inFlight = append(h.inFlight, w.Tag)
-	if h.hold {
-		return nil
-	}
-	return h.commit()
-}
-
-func (h *harness) commit() (es []coordinator.Effects) {
-	for _, tag := range h.inFlight {
-		es = append(es, h.s.Committed(h.now, tag))
-	}
-	h.inFlight = nil
-	return es
-}
-
-func (h *harness) reload() {
-	h.s = NewShard(h.cfg)
-	h.inFlight = nil
-	for _, l := range h.log {
-		if l.marker != nil {
-			h.s.LoadMarker(*l.marker)
-			continue
-		}
-		if err := h.s.Load(l.rec); err != nil {
-			h.printf("skipped %d: %v", l.rec.Offset, err)
-		}
-	}
-	h.do(h.s.Loaded(h.now))
-}
-
-func (h *harness) advance(d time.Duration) {
-	end := h.now.Add(d)
-	for {
-		next := h.s.Deadline()
-		if next.IsZero() || next.After(end) {
-			break
-		}
-		if next.After(h.now) {
-			h.now = next
-		}
-		before := h.out.Len()
-		e := h.s.Tick(h.now)
-		h.do(e)
-		if h.out.Len() > before {
-			text := h.out.String()
-			h.out.Reset()
-			h.out.WriteString(text[:before])
-			h.printf("at %v:", h.now.Sub(epoch))
-			h.out.WriteString(text[before:])
-		}
-	}
-	h.now = end
 }
 
 // args are the arguments of a step.
@@ -243,11 +174,11 @@ func (h *harness) run(t *testing.T, d *datadriven.TestData) {
 	switch d.Cmd {
 	case "join":
 		h.ids++
-		h.do(h.s.Join(h.now, n, joinArgs(h, a, h.ids)))
+		h.Do(h.Shard.Join(h.Now, n, joinArgs(h, a, h.ids)))
 	case "sync":
-		h.do(h.s.Sync(h.now, n, syncArgs(a)))
+		h.Do(h.Shard.Sync(h.Now, n, syncArgs(a)))
 	case "heartbeat":
-		h.do(h.s.Heartbeat(h.now, n, a.member()))
+		h.Do(h.Shard.Heartbeat(h.Now, n, a.member()))
 	case "leave":
 		var ms []LeavingMember
 		for _, id := range a.list("ids") {
@@ -256,21 +187,21 @@ func (h *harness) run(t *testing.T, d *datadriven.TestData) {
 		for _, i := range a.list("instances") {
 			ms = append(ms, LeavingMember{InstanceID: &i})
 		}
-		h.do(h.s.Leave(h.now, n, a.str("g", "g"), ms))
+		h.Do(h.Shard.Leave(h.Now, n, a.str("g", "g"), ms))
 	case "commit":
-		h.do(h.s.Commit(h.now, n, commitArgs(a)))
+		h.Do(h.Shard.Commit(h.Now, n, commitArgs(a)))
 	case "fetch":
-		h.do(h.s.Fetch(h.now, n, FetchRequest{
+		h.Do(h.Shard.Fetch(h.Now, n, FetchRequest{
 			Group: a.str("g", "g"), MemberID: a.ptr("id"), MemberEpoch: int32(a.num("epoch", -1)), TPs: a.tps("tps"), All: a.has("all"), Stable: a.has("stable"),
 		}))
 	case "describe":
-		h.do(h.s.Describe(h.now, n, a.str("g", "g")))
+		h.Do(h.Shard.Describe(h.Now, n, a.str("g", "g")))
 	case "list":
-		h.do(h.s.List(h.now, n, a.list("states"), a.list("types")))
+		h.Do(h.Shard.List(h.Now, n, a.list("states"), a.list("types")))
 	case "delete":
-		h.do(h.s.Delete(h.now, n, a.str("g", "g")))
+		h.Do(h.Shard.Delete(h.Now, n, a.str("g", "g")))
 	case "delete-offsets":
-		h.do(h.s.DeleteOffsets(h.now, n, a.str("g", "g"), a.tps("tps")))
+		h.Do(h.Shard.DeleteOffsets(h.Now, n, a.str("g", "g"), a.tps("tps")))
 	default:
 		if !h.consumerRequest(a, n) {
 			t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
@@ -289,31 +220,24 @@ func (h *harness) step(a args) bool {
 		h.cfg.MaxMetadata = int(a.num("max-metadata", int64(h.cfg.MaxMetadata)))
 		h.cfg.Consumer.MaxSize = int(a.num("consumer-max-size", int64(h.cfg.Consumer.MaxSize)))
 		h.cfg.Consumer.Migration = MigrationPolicy(a.str("migration", string(h.cfg.Consumer.Migration)))
-		h.s.cfg = h.cfg
-		h.s.sweep = h.now.Add(h.cfg.RetentionCheckInterval)
+		h.Shard.cfg = h.cfg
+		h.Shard.sweep = h.Now.Add(h.cfg.RetentionCheckInterval)
 	case "advance":
-		h.advance(a.dur("by", 0))
+		h.Advance(a.dur("by", 0))
 	case "hold":
-		h.hold = true
+		h.Hold = true
 	case "release":
-		h.hold = false
-		for _, e := range h.commit() {
-			h.do(e)
-		}
+		h.Release()
 	case "late":
-		for _, tag := range h.inFlight {
-			h.do(h.s.Late(h.now, tag, errOf(a.str("err", "REQUEST_TIMED_OUT"))))
-		}
+		h.Late(errOf(a.str("err", "REQUEST_TIMED_OUT")))
 	case "reject":
 		h.reject = errOf(a.str("err", "NOT_ENOUGH_REPLICAS"))
 	case "marker":
-		m := coordinator.Marker{Offset: h.offset, ProducerID: a.num("producer", 0), Commit: a.has("commit")}
-		h.offset++
-		h.log = append(h.log, logged{marker: &m})
+		m := coordinator.Marker{ProducerID: a.num("producer", 0), Commit: a.has("commit")}
 		h.ticket++
-		h.do(h.s.EndTxn(h.now, h.ticket, m.ProducerID, m.Offset, m.Commit))
+		h.Do(h.Shard.EndTxn(h.Now, h.ticket, m.ProducerID, h.Mark(m), m.Commit))
 	case "reload":
-		h.reload()
+		h.Reload(NewShard(h.cfg))
 	case "topics":
 		h.image = h.image.Apply(topicsArg(a, h.image))
 	default:

@@ -10,24 +10,21 @@ import (
 	"pgregory.net/rapid"
 
 	"jackdaw/coordinator"
+	"jackdaw/coordinator/shardtest"
 	"jackdaw/metadata"
 )
 
 // model drives a shard with producers that fence each other, a log that is slow, late or refuses, markers that take their
 // time, and fail-overs.
 type model struct {
+	shardtest.Driver[*Shard]
 	t        *rapid.T
-	s        *Shard
-	now      time.Time
 	epoch    metadata.LeaderEpoch
 	ticket   coordinator.Ticket
 	open     map[coordinator.Ticket]request
 	answered map[coordinator.Ticket]bool
 	fresh    int64
-	log      []coordinator.LogRecord
-	inFlight []any
 	markers  []Markers
-	slow     bool
 	refuse   bool
 
 	// told are the producers that inits without credentials were given.
@@ -51,59 +48,22 @@ type request struct {
 
 func newModel(t *rapid.T) *model {
 	m := &model{
-		t: t, now: time.UnixMilli(1_000_000), open: map[coordinator.Ticket]request{}, answered: map[coordinator.Ticket]bool{},
+		t: t, open: map[coordinator.Ticket]request{}, answered: map[coordinator.Ticket]bool{},
 		fresh: 1000, told: map[Producer]bool{}, known: []Producer{{1000, 0}},
 		promised: map[Producer]map[metadata.TopicPartition]bool{}, outcome: map[Producer]bool{},
 	}
-	m.s = NewShard(DefaultConfig(), m.epoch)
-	m.do(m.s.Loaded(m.now))
-	return m
-}
-
-func (m *model) do(e coordinator.Effects) {
-	for todo := []coordinator.Effects{e}; len(todo) > 0; todo = todo[1:] {
-		for _, w := range todo[0].Writes {
-			todo = append(todo, m.append(w)...)
+	m.Shard, m.Now = NewShard(DefaultConfig(), m.epoch), time.UnixMilli(1_000_000)
+	m.Refuse = func() error {
+		if m.refuse {
+			return kerr.NotEnoughReplicas
 		}
-		for _, r := range todo[0].Replies {
-			m.reply(r)
-		}
-		for _, o := range todo[0].Outside {
-			m.outside(o.(Markers))
-		}
-	}
-}
-
-func (m *model) append(w coordinator.Write) []coordinator.Effects {
-	if m.refuse {
-		return []coordinator.Effects{m.s.Rejected(m.now, w.Tag, kerr.NotEnoughReplicas)}
-	}
-	for _, r := range w.Records {
-		m.log = append(m.log, coordinator.LogRecord{Offset: int64(len(m.log)), Key: r.Key, Value: r.Value})
-	}
-	m.s.Appended(m.now, w.Tag, 0)
-	m.inFlight = append(m.inFlight, w.Tag)
-	if m.slow {
 		return nil
 	}
-	return m.commitAll()
-}
-
-func (m *model) commitAll() (es []coordinator.Effects) {
-	tags := m.inFlight
-	m.inFlight = nil
-	for _, tag := range tags {
-		es = append(es, m.s.Committed(m.now, tag))
-	}
-	return es
-}
-
-func (m *model) settle() {
-	for len(m.inFlight) > 0 {
-		for _, e := range m.commitAll() {
-			m.do(e)
-		}
-	}
+	m.Replied = m.reply
+	m.Asked = func(request any) { m.outside(request.(Markers)) }
+	m.Skipped = func(at int64, err error) { m.t.Fatalf("record %d is not understood: %v", at, err) }
+	m.Start()
+	return m
 }
 
 func (m *model) reply(r coordinator.Reply) {
@@ -143,7 +103,7 @@ func (m *model) reply(r coordinator.Reply) {
 }
 
 func (m *model) deciding(p Producer) bool {
-	for _, x := range m.s.ids {
+	for _, x := range m.Shard.ids {
 		if (Producer{x.producerID, x.epoch}) == p && x.state.preparing() {
 			return true
 		}
@@ -185,24 +145,13 @@ func (m *model) finish(i int) {
 	delete(m.promised, p)
 	delete(m.promised, Producer{p.ID, p.Epoch - 1})
 	delete(m.outcome, p)
-	m.do(m.s.MarkersWritten(m.now, k, k.Partitions[:1]))
-	m.do(m.s.MarkersWritten(m.now, k, k.Partitions[1:]))
-}
-
-func (m *model) advance(d time.Duration) {
-	end := m.now.Add(d)
-	for next := m.s.Deadline(); !next.After(end); next = m.s.Deadline() {
-		if next.After(m.now) {
-			m.now = next
-		}
-		m.do(m.s.Tick(m.now))
-	}
-	m.now = end
+	m.Do(m.Shard.MarkersWritten(m.Now, k, k.Partitions[:1]))
+	m.Do(m.Shard.MarkersWritten(m.Now, k, k.Partitions[1:]))
 }
 
 func (m *model) states() map[string]string {
 	out := map[string]string{}
-	for id, x := range m.s.ids {
+	for id, x := range m.Shard.ids {
 		if x.epoch != noEpoch {
 			out[id] = fmt.Sprint(x.state, x.producerID, x.epoch, x.sorted(), x.start)
 		}
@@ -211,27 +160,21 @@ func (m *model) states() map[string]string {
 }
 
 func (m *model) failOver() {
-	m.settle()
+	m.Settle()
 	before := m.states()
 	m.epoch++
 	m.open, m.markers = map[coordinator.Ticket]request{}, nil
-	m.s = NewShard(DefaultConfig(), m.epoch)
-	for _, r := range m.log {
-		if err := m.s.Load(r); err != nil {
-			m.t.Fatal(err)
-		}
-	}
+	m.Reload(NewShard(DefaultConfig(), m.epoch))
 	if d := cmp.Diff(before, m.states()); d != "" {
 		m.t.Fatalf("the fail-over changed ids (-before +after):\n%s", d)
 	}
-	m.do(m.s.Loaded(m.now))
 }
 
 func (m *model) step() {
 	m.ticket++
 	id := rapid.SampledFrom([]string{"x", "y"}).Draw(m.t, "id")
 	p := rapid.SampledFrom(m.known).Draw(m.t, "producer")
-	if x := m.s.ids[id]; x != nil && rapid.IntRange(0, 3).Draw(m.t, "current") > 0 {
+	if x := m.Shard.ids[id]; x != nil && rapid.IntRange(0, 3).Draw(m.t, "current") > 0 {
 		p = Producer{x.producerID, x.epoch}
 	}
 	q := request{
@@ -257,29 +200,26 @@ func (m *model) run(id string, q request) {
 			q.expected, r.Expected = true, &q.producer
 		}
 		m.open[n] = q
-		m.do(m.s.InitProducerID(m.now, n, r))
+		m.Do(m.Shard.InitProducerID(m.Now, n, r))
 	case "add":
 		m.open[n] = q
-		m.do(m.s.AddPartitions(m.now, n, id, q.producer, []metadata.TopicPartition{q.tp}))
+		m.Do(m.Shard.AddPartitions(m.Now, n, id, q.producer, []metadata.TopicPartition{q.tp}))
 	case "end":
 		m.open[n] = q
-		m.do(m.s.EndTxn(m.now, n, id, q.producer, q.commit))
+		m.Do(m.Shard.EndTxn(m.Now, n, id, q.producer, q.commit))
 	case "markers":
 		if len(m.markers) > 0 {
 			m.finish(rapid.IntRange(0, len(m.markers)-1).Draw(m.t, "which"))
 		}
 	case "advance":
-		m.advance(rapid.SampledFrom([]time.Duration{time.Second, 20 * time.Second, 2 * time.Minute}).Draw(m.t, "by"))
+		m.Advance(rapid.SampledFrom([]time.Duration{time.Second, 20 * time.Second, 2 * time.Minute}).Draw(m.t, "by"))
 	case "slow":
-		m.slow = true
+		m.Hold = true
 	case "fast":
-		m.slow = false
-		m.settle()
+		m.Release()
 	case "late":
-		for _, tag := range m.inFlight {
-			m.do(m.s.Late(m.now, tag, kerr.RequestTimedOut))
-		}
-		m.settle()
+		m.Late(kerr.RequestTimedOut)
+		m.Settle()
 	case "fail-over":
 		m.failOver()
 	}
@@ -293,16 +233,16 @@ func TestShard_RandomProducers_PromisesKept(t *testing.T) {
 		for range rapid.IntRange(1, 120).Draw(t, "steps") {
 			m.step()
 		}
-		m.slow, m.refuse = false, false
-		m.settle()
-		m.advance(2 * time.Minute)
+		m.Hold, m.refuse = false, false
+		m.Settle()
+		m.Advance(2 * time.Minute)
 		for len(m.markers) > 0 {
 			m.finish(0)
 		}
 		if len(m.open) > 0 {
 			t.Fatalf("never answered: %v", m.open)
 		}
-		for id, x := range m.s.ids {
+		for id, x := range m.Shard.ids {
 			if !x.state.idle() || x.pending != nil {
 				t.Errorf("%s is %v for ever", id, x.state)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"jackdaw/coordinator"
+	"jackdaw/coordinator/shardtest"
 	"jackdaw/metadata"
 )
 
@@ -26,10 +27,7 @@ func TestShard_Traces(t *testing.T) {
 	}
 	for _, f := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(f), ".txt"), func(t *testing.T) {
-			h := &harness{cfg: DefaultConfig(), now: time.UnixMilli(1_000_000), fresh: 1000, epoch: 7}
-			h.s = NewShard(h.cfg, h.epoch)
-			h.do(h.s.Loaded(h.now))
-			h.out.Reset()
+			h := newHarness()
 			datadriven.RunTest(t, f, func(t *testing.T, d *datadriven.TestData) string {
 				t.Helper()
 				h.run(args{t, d})
@@ -43,74 +41,42 @@ func TestShard_Traces(t *testing.T) {
 
 // harness is a shard with a log that never fails unless told to, and a clock that stands still.
 type harness struct {
-	cfg      Config
-	s        *Shard
-	epoch    metadata.LeaderEpoch
-	now      time.Time
-	ticket   coordinator.Ticket
-	fresh    int64
-	log      []coordinator.LogRecord
-	inFlight []any
-	markers  []Markers
-	hold     bool
-	reject   error
-	out      strings.Builder
+	shardtest.Driver[*Shard]
+	cfg     Config
+	epoch   metadata.LeaderEpoch
+	ticket  coordinator.Ticket
+	fresh   int64
+	markers []Markers
+	reject  error // of the next append
+	out     strings.Builder
+}
+
+func newHarness() *harness {
+	h := &harness{cfg: DefaultConfig(), fresh: 1000, epoch: 7}
+	h.Shard, h.Now = NewShard(h.cfg, h.epoch), time.UnixMilli(1_000_000)
+	h.Refuse = func() error {
+		err := h.reject
+		if h.reject = nil; err != nil {
+			h.printf("refused")
+		}
+		return err
+	}
+	h.Wrote = func(at int64, _ coordinator.Write, r coordinator.Record) {
+		h.printf("write %d: %s", at, recordString(r))
+	}
+	h.Replied = func(r coordinator.Reply) { h.printf("#%d %s", r.To, replyString(r.Body)) }
+	h.Skipped = func(_ int64, err error) { h.printf("skipped: %v", err) }
+	h.Asked = func(request any) {
+		m := request.(Markers)
+		h.markers = append(h.markers, m)
+		h.printf("markers %s producer=%d/%d commit=%v epoch=%d %v", m.TransactionalID, m.ProducerID, m.ProducerEpoch,
+			m.Commit, m.CoordinatorEpoch, m.Partitions)
+	}
+	h.Start()
+	return h
 }
 
 func (h *harness) printf(format string, a ...any) { fmt.Fprintf(&h.out, format+"\n", a...) }
-
-func (h *harness) do(e coordinator.Effects) {
-	for todo := []coordinator.Effects{e}; len(todo) > 0; todo = todo[1:] {
-		for _, w := range todo[0].Writes {
-			todo = append(todo, h.append(w)...)
-		}
-		for _, r := range todo[0].Replies {
-			h.printf("#%d %s", r.To, replyString(r.Body))
-		}
-		for _, o := range todo[0].Outside {
-			m := o.(Markers)
-			h.markers = append(h.markers, m)
-			h.printf("markers %s producer=%d/%d commit=%v epoch=%d %v", m.TransactionalID, m.ProducerID, m.ProducerEpoch,
-				m.Commit, m.CoordinatorEpoch, m.Partitions)
-		}
-	}
-}
-
-func (h *harness) append(w coordinator.Write) []coordinator.Effects {
-	if h.reject != nil {
-		err := h.reject
-		h.reject = nil
-		h.printf("refused")
-		return []coordinator.Effects{h.s.Rejected(h.now, w.Tag, err)}
-	}
-	for _, r := range w.Records {
-		h.printf("write %d: %s", len(h.log), recordString(r))
-		h.log = append(h.log, coordinator.LogRecord{Offset: int64(len(h.log)), Key: r.Key, Value: r.Value})
-	}
-	h.s.Appended(h.now, w.Tag, 0)
-	h.inFlight = append(h.inFlight, w.Tag)
-	if h.hold {
-		return nil
-	}
-	return h.commit()
-}
-
-func (h *harness) commit() (es []coordinator.Effects) {
-	for _, tag := range h.inFlight {
-		es = append(es, h.s.Committed(h.now, tag))
-	}
-	h.inFlight = nil
-	return es
-}
-
-func (h *harness) advance(d time.Duration) {
-	end := h.now.Add(d)
-	for next := h.s.Deadline(); !next.After(end); next = h.s.Deadline() {
-		h.now = next
-		h.do(h.s.Tick(h.now))
-	}
-	h.now = end
-}
 
 type args struct {
 	t *testing.T
@@ -166,13 +132,13 @@ func (h *harness) run(a args) {
 	case "init":
 		h.init(n, a)
 	case "add":
-		h.do(h.s.AddPartitions(h.now, n, id, a.producer(), a.tps()))
+		h.Do(h.Shard.AddPartitions(h.Now, n, id, a.producer(), a.tps()))
 	case "verify":
-		h.do(h.s.VerifyPartitions(h.now, n, id, a.producer(), a.tps()))
+		h.Do(h.Shard.VerifyPartitions(h.Now, n, id, a.producer(), a.tps()))
 	case "end":
-		h.do(h.s.EndTxn(h.now, n, id, a.producer(), a.d.HasArg("commit")))
+		h.Do(h.Shard.EndTxn(h.Now, n, id, a.producer(), a.d.HasArg("commit")))
 	case "describe":
-		h.do(h.s.Describe(h.now, n, id))
+		h.Do(h.Shard.Describe(h.Now, n, id))
 	case "list":
 		f := Filter{OpenFor: a.dur("open-for", -1)}
 		if st, ok := ParseState(a.str("state", "")); ok {
@@ -181,7 +147,7 @@ func (h *harness) run(a args) {
 		if p := a.num("producer", -1); p >= 0 {
 			f.ProducerIDs = []int64{p}
 		}
-		h.do(h.s.List(h.now, n, f))
+		h.Do(h.Shard.List(h.Now, n, f))
 	default:
 		a.t.Fatalf("%s: unknown command %q", a.d.Pos, a.d.Cmd)
 	}
@@ -194,13 +160,13 @@ func (h *harness) init(n coordinator.Ticket, a args) {
 		p := a.producer()
 		r.Expected = &p
 	}
-	e := h.s.InitProducerID(h.now, n, r)
+	e := h.Shard.InitProducerID(h.Now, n, r)
 	if len(e.Replies) == 1 && e.Replies[0].Body.(InitResult).NeedsID {
 		r.FreshID = h.fresh
 		h.fresh++
-		e = h.s.InitProducerID(h.now, n, r)
+		e = h.Shard.InitProducerID(h.Now, n, r)
 	}
-	h.do(e)
+	h.Do(e)
 }
 
 func (h *harness) step(a args) bool {
@@ -208,20 +174,15 @@ func (h *harness) step(a args) bool {
 	case "config":
 		h.cfg.IDExpiration = a.dur("expiration", h.cfg.IDExpiration)
 		h.cfg.MaxTimeout = a.dur("max-timeout", h.cfg.MaxTimeout)
-		h.s.cfg = h.cfg
+		h.Shard.cfg = h.cfg
 	case "advance":
-		h.advance(a.dur("by", 0))
+		h.Advance(a.dur("by", 0))
 	case "hold":
-		h.hold = true
+		h.Hold = true
 	case "release":
-		h.hold = false
-		for _, e := range h.commit() {
-			h.do(e)
-		}
+		h.Release()
 	case "late":
-		for _, tag := range h.inFlight {
-			h.do(h.s.Late(h.now, tag, kerr.RequestTimedOut))
-		}
+		h.Late(kerr.RequestTimedOut)
 	case "reject":
 		h.reject = kerr.NotEnoughReplicas
 	case "markers-written":
@@ -236,20 +197,14 @@ func (h *harness) step(a args) bool {
 			if a.d.HasArg("tps") {
 				tps = a.tps()
 			}
-			h.do(h.s.MarkersWritten(h.now, m, tps))
+			h.Do(h.Shard.MarkersWritten(h.Now, m, tps))
 		}
 	case "epoch": // as if the epochs up to this one had been handed out
-		h.s.ids[a.str("id", "x")].epoch = int16(a.num("to", 0))
+		h.Shard.ids[a.str("id", "x")].epoch = int16(a.num("to", 0))
 	case "reload":
 		h.epoch++
-		h.markers, h.inFlight = nil, nil
-		h.s = NewShard(h.cfg, h.epoch)
-		for _, r := range h.log {
-			if err := h.s.Load(r); err != nil {
-				h.printf("skipped: %v", err)
-			}
-		}
-		h.do(h.s.Loaded(h.now))
+		h.markers = nil
+		h.Reload(NewShard(h.cfg, h.epoch))
 	default:
 		return false
 	}

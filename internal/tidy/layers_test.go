@@ -52,6 +52,7 @@ var rooms = []room{
 	{name: "zkstore/zkserver", level: 2, may: []string{"internal/run", "internal/vfs", "internal/metrics", "zkstore/zktree"}},
 	{name: "peer", level: 2, may: []string{"internal/run", "internal/metrics", "protocol"}},
 	{name: "coordinator/group", pure: true, level: 2, may: []string{"coordinator", "coordinator/group/assignor", "protocol/record"}},
+	{name: "coordinator/shardtest", pure: true, level: 2, may: []string{"coordinator"}}, // of tests only
 	{name: "coordinator/txn", pure: true, level: 2, may: []string{"coordinator", "protocol/record"}},
 
 	{name: "replication", level: 3, may: []string{
