@@ -24,7 +24,8 @@ type Workspace struct {
 	src    bytes.Reader
 	gzip   *gzip.Reader
 	snappy snappyReader
-	lz4    *lz4.Reader
+	lz4    lz4Reader
+	anyLZ4 *lz4.Reader // for frames that lz4 does not take
 	zstd   *zstd.Decoder
 
 	cur     cursor
@@ -45,7 +46,10 @@ func (w *Workspace) reader(c Codec, p []byte) (io.Reader, error) {
 	case Snappy:
 		return &w.snappy, w.snappy.reset(p)
 	case LZ4:
-		return w.lz4Reader(), nil
+		if w.lz4.reset(p) {
+			return &w.lz4, nil
+		}
+		return w.anyLZ4Reader(), nil
 	case Zstd:
 		return w.zstdReader()
 	}
@@ -64,13 +68,13 @@ func (w *Workspace) gzipReader() (io.Reader, error) {
 	return w.gzip, w.gzip.Reset(&w.src)
 }
 
-func (w *Workspace) lz4Reader() io.Reader {
-	if w.lz4 == nil {
-		w.lz4 = lz4.NewReader(&w.src)
+func (w *Workspace) anyLZ4Reader() io.Reader {
+	if w.anyLZ4 == nil {
+		w.anyLZ4 = lz4.NewReader(&w.src)
 	} else {
-		w.lz4.Reset(&w.src)
+		w.anyLZ4.Reset(&w.src)
 	}
-	return w.lz4
+	return w.anyLZ4
 }
 
 func (w *Workspace) zstdReader() (io.Reader, error) {
