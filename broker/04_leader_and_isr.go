@@ -21,19 +21,19 @@ func (b *Broker) handleLeaderAndISR(r *network.Request) {
 	if b.refused(r, b.deniedCluster(r, acl.ClusterAction)) {
 		return
 	}
-	if err := b.checkBrokerEpoch(r.Context(), req.BrokerEpoch); err != nil {
+	b.control(r, req.BrokerEpoch, req.ControllerEpoch, func(err error) {
+		var errs map[metadata.TopicPartition]error
+		if err == nil {
+			states := partitionStates(req)
+			b.learnTopics(r.Context(), states)
+			errs, err = b.replicas.ApplyLeaderAndISR(metadata.BrokerID(req.ControllerID), req.ControllerEpoch, states)
+		}
 		resp.ErrorCode = protocol.ErrorCode(err)
+		if err == nil {
+			fillLeaderAndISRResponse(resp, req, errs)
+		}
 		r.Respond(resp)
-		return
-	}
-	states := partitionStates(req)
-	b.learnTopics(r.Context(), states)
-	errs, err := b.replicas.ApplyLeaderAndISR(metadata.BrokerID(req.ControllerID), req.ControllerEpoch, states)
-	resp.ErrorCode = protocol.ErrorCode(err)
-	if err == nil {
-		fillLeaderAndISRResponse(resp, req, errs)
-	}
-	r.Respond(resp)
+	})
 }
 
 // learnTopics reads the settings of topics that are new here, before their logs are made.

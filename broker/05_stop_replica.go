@@ -18,27 +18,33 @@ func (b *Broker) handleStopReplica(r *network.Request) {
 	if b.refused(r, b.deniedCluster(r, acl.ClusterAction)) {
 		return
 	}
-	if err := b.checkBrokerEpoch(r.Context(), req.BrokerEpoch); err != nil {
+	b.control(r, req.BrokerEpoch, req.ControllerEpoch, func(err error) {
+		if err == nil {
+			resp.Partitions, err = b.stopReplicas(req)
+		}
 		resp.ErrorCode = protocol.ErrorCode(err)
 		r.Respond(resp)
-		return
-	}
-	stops := stopReplicas(req)
-	errs, err := b.replicas.StopReplicas(req.ControllerEpoch, stops)
-	resp.ErrorCode = protocol.ErrorCode(err)
-	if err == nil {
-		for _, s := range stops {
-			p := kmsg.NewStopReplicaResponsePartition()
-			p.Topic, p.Partition = s.TP.Topic, s.TP.Partition
-			p.ErrorCode = protocol.ErrorCode(errs[s.TP])
-			resp.Partitions = append(resp.Partitions, p)
-		}
-	}
-	r.Respond(resp)
+	})
 }
 
-// stopReplicas reads the three shapes of the request: a flat list (v0), partitions by topic (v1-2), states by topic (v3+).
-func stopReplicas(req *kmsg.StopReplicaRequest) []replication.StopReplica {
+func (b *Broker) stopReplicas(req *kmsg.StopReplicaRequest) ([]kmsg.StopReplicaResponsePartition, error) {
+	stops := stopsAsked(req)
+	errs, err := b.replicas.StopReplicas(req.ControllerEpoch, stops)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]kmsg.StopReplicaResponsePartition, 0, len(stops))
+	for _, s := range stops {
+		p := kmsg.NewStopReplicaResponsePartition()
+		p.Topic, p.Partition = s.TP.Topic, s.TP.Partition
+		p.ErrorCode = protocol.ErrorCode(errs[s.TP])
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// stopsAsked reads the three shapes of the request: a flat list (v0), partitions by topic (v1-2), states by topic (v3+).
+func stopsAsked(req *kmsg.StopReplicaRequest) []replication.StopReplica {
 	var out []replication.StopReplica
 	add := func(topic string, p int32, epoch metadata.LeaderEpoch, remove bool) {
 		out = append(out, replication.StopReplica{

@@ -20,15 +20,16 @@ func (b *Broker) handleUpdateMetadata(r *network.Request) {
 	if b.refused(r, b.deniedCluster(r, acl.ClusterAction)) {
 		return
 	}
-	err := b.checkBrokerEpoch(r.Context(), req.BrokerEpoch)
-	if err == nil {
-		err = b.replicas.CheckControllerEpoch(req.ControllerEpoch)
-	}
-	if err == nil {
-		b.applyMetadata(r.Context(), metadataUpdate(req))
-	}
-	resp.ErrorCode = protocol.ErrorCode(err)
-	r.Respond(resp)
+	b.control(r, req.BrokerEpoch, req.ControllerEpoch, func(err error) {
+		if err == nil {
+			err = b.replicas.CheckControllerEpoch(req.ControllerEpoch)
+		}
+		if err == nil {
+			b.applyMetadata(r.Context(), metadataUpdate(req))
+		}
+		resp.ErrorCode = protocol.ErrorCode(err)
+		r.Respond(resp)
+	})
 }
 
 // applyMetadata takes the update into the cache, then learns the settings of new topics and forgets those of topics that

@@ -51,6 +51,8 @@ type Broker struct {
 	brokerEpoch    atomic.Int64
 	registered     chan struct{}
 	registeredOnce sync.Once
+	// order is that of the requests of controllers.
+	order *controlOrder
 	// booted is set when the logs are loaded: from then on each new ZooKeeper session registers the broker again.
 	booted atomic.Bool
 	// serving tells whether clients can use the broker now; ready is closed when they first can.
@@ -110,6 +112,7 @@ func New(loaded *config.Loaded, logger *slog.Logger) *Broker {
 		cache:       newMetadataCache(),
 		ready:       make(chan struct{}),
 		registered:  make(chan struct{}),
+		order:       newControlOrder(),
 	}
 	b.quotas = newQuotas(b.cfg.Quotas, logger)
 	b.altering = make(chan struct{}, 1)

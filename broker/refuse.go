@@ -107,7 +107,7 @@ func leaderAndISRError(req *kmsg.LeaderAndISRRequest, err error) kmsg.Response {
 func stopReplicaError(req *kmsg.StopReplicaRequest, code int16) kmsg.Response {
 	resp := req.ResponseKind().(*kmsg.StopReplicaResponse)
 	resp.ErrorCode = code
-	for _, s := range stopReplicas(req) {
+	for _, s := range stopsAsked(req) {
 		resp.Partitions = append(resp.Partitions, kmsg.StopReplicaResponsePartition{Topic: s.TP.Topic, Partition: s.TP.Partition, ErrorCode: code})
 	}
 	return resp

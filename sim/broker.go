@@ -73,9 +73,12 @@ type process struct {
 	ctl             *controller
 	proposer        *proposer
 	controllerEpoch int32
-	marks           map[metadata.TopicPartition]int64
-	parts           map[metadata.TopicPartition]*partition
-	removed         map[metadata.TopicPartition]removal
+	// orderEpoch and orderConn are the fields of controlOrder.
+	orderEpoch int32
+	orderConn  int64
+	marks      map[metadata.TopicPartition]int64
+	parts      map[metadata.TopicPartition]*partition
+	removed    map[metadata.TopicPartition]removal
 	// stopping is set while a controlled shutdown runs.
 	stopping bool
 }
@@ -400,20 +403,38 @@ func endpoints(id metadata.BrokerID) []metadata.Endpoint {
 	return []metadata.Endpoint{{Listener: "PLAINTEXT", Protocol: "PLAINTEXT", Host: fmt.Sprintf("b%d", id), Port: 9092}}
 }
 
-// serve executes a request of a controller, once this broker knows its epoch.
-func (p *process) serve(req kmsg.Request, answer func(any)) {
+// serve executes a request of a controller, once this broker knows its epoch: broker.control. What comes by an older
+// connection than others before is not answered: controlOrder.
+func (p *process) serve(conn int64, req kmsg.Request, answer func(any)) {
 	if p.brokerEpoch < 0 {
-		p.unregistered = append(p.unregistered, func() { p.serve(req, answer) })
+		p.unregistered = append(p.unregistered, func() { p.serve(conn, req, answer) })
 		return
 	}
 	switch r := req.(type) {
 	case *kmsg.LeaderAndISRRequest:
-		answer(p.leaderAndISR(r))
+		if p.inOrder(r.ControllerEpoch, conn) {
+			answer(p.leaderAndISR(r))
+		}
 	case *kmsg.UpdateMetadataRequest:
-		answer(p.updateMetadata(r))
+		if p.inOrder(r.ControllerEpoch, conn) {
+			answer(p.updateMetadata(r))
+		}
 	case *kmsg.StopReplicaRequest:
-		answer(p.stopReplica(r))
+		if p.inOrder(r.ControllerEpoch, conn) {
+			answer(p.stopReplica(r))
+		}
 	}
+}
+
+// inOrder is controlOrder.begin.
+func (p *process) inOrder(epoch int32, conn int64) bool {
+	if epoch == p.orderEpoch && conn < p.orderConn {
+		return p.w.o.broken.controlOrder
+	}
+	if epoch >= p.orderEpoch {
+		p.orderEpoch, p.orderConn = epoch, conn
+	}
+	return true
 }
 
 // refused checks the epochs that every request of a controller carries.

@@ -37,6 +37,8 @@ type history struct {
 	newest  metadata.LeaderEpoch
 	// unclean is the epoch of the last leader that lacked records by right; what older leaders still do does not count.
 	unclean metadata.LeaderEpoch
+	// decided: a controller has chosen such a leader, which clients may hear before it does.
+	decided bool
 	// tainted: a leader lost records in a power cut and went on in the same epoch. Neither Kafka nor we can find that
 	// out, so nothing is expected any more. Only without fsync.
 	tainted bool
@@ -219,6 +221,9 @@ func (o *oracle) lose(h *history, m *mirror, t *partition) {
 func (o *oracle) electedUncleanly(tp metadata.TopicPartition) {
 	if !o.w.plan.unclean {
 		o.w.violate("unclean election for %s, which nobody allowed", tp)
+	}
+	for n, h := range o.histories {
+		h.decided = h.decided || n.tp == tp
 	}
 }
 

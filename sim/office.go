@@ -202,8 +202,6 @@ type sender struct {
 	queue   []kmsg.Request
 	busy    bool
 	stopped bool
-	// sent counts the requests that were begun.
-	sent int
 }
 
 // dispatch is Controller.dispatch.
@@ -243,20 +241,16 @@ func (s *sender) pump() {
 	s.busy = true
 	body := s.queue[0]
 	s.queue = s.queue[1:]
-	s.sent++
 	s.send(body)
 }
 
-// send sends a request until it is answered. A copy that was late is executed after the requests that followed only if it is a
-// LeaderAndIsr, which has epochs for that. The others say nothing of their order (StopReplica not even which topic it
-// deletes), so that neither Kafka nor we can refuse them.
+// send sends a request until it is answered, each time on a connection that is newer than those before.
 func (s *sender) send(body kmsg.Request) {
-	w, number := s.c.p.w, s.sent
-	_, ordered := body.(*kmsg.LeaderAndISRRequest)
+	w := s.c.p.w
+	w.conns++
+	conn := w.conns
 	w.call(s.c.p, s.broker.ID, controlTimeout, func(q *process, answer func(any)) {
-		if ordered || s.sent == number {
-			q.serve(body, answer)
-		}
+		q.serve(conn, body, answer)
 	}, func(v any, err error) {
 		switch {
 		case s.stopped:

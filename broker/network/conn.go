@@ -22,6 +22,7 @@ type Conn struct {
 	listener *listener
 	nc       net.Conn
 	raw      syscall.RawConn // of a plain TCP connection, for sendfile; else nil
+	number   int64
 	id       string
 	ip       netip.Addr
 	host     string
@@ -66,7 +67,7 @@ type Conn struct {
 type Client struct{ Name, Version string }
 
 func newConn(s *Server, l *listener, nc net.Conn, index int64) *Conn {
-	c := &Conn{s: s, listener: l, nc: nc, wakeReader: make(chan struct{}, 1), wakeWriter: make(chan struct{}, 1)}
+	c := &Conn{s: s, listener: l, nc: nc, number: index, wakeReader: make(chan struct{}, 1), wakeWriter: make(chan struct{}, 1)}
 	c.ctx, c.cancel = context.WithCancel(s.group.Context())
 	c.id = nc.LocalAddr().String() + "-" + nc.RemoteAddr().String() + "-" + strconv.FormatInt(index, 10)
 	c.ip = addrIP(nc.RemoteAddr())
@@ -89,6 +90,9 @@ func (c *Conn) InterBroker() bool { return c.listener.InterBroker }
 
 // ID names the connection as Kafka does: local address, remote address, running number.
 func (c *Conn) ID() string { return c.id }
+
+// Number counts the connections of the server in the order in which they were accepted.
+func (c *Conn) Number() int64 { return c.number }
 
 // RemoteAddr is the peer's address.
 func (c *Conn) RemoteAddr() net.Addr { return c.nc.RemoteAddr() }
