@@ -28,6 +28,7 @@ var rooms = []room{
 	{name: "protocol/record", pure: true},
 	{name: "protocol"},
 	{name: "security", pure: true},
+	{name: "security/keystore", pure: true},
 
 	{name: "log/index", level: 1, may: []string{"internal/vfs"}},
 	{name: "log/epoch", level: 1, may: []string{"internal/vfs"}},
@@ -39,7 +40,9 @@ var rooms = []room{
 	{name: "controller/state", pure: true, level: 1},
 	{name: "zkstore/znode", pure: true, level: 1, may: []string{"security/acl"}},
 	{name: "zkstore/zktree", pure: true, level: 1},
-	{name: "config", level: 1, may: []string{"security"}},
+	{name: "security/ssl", level: 1, may: []string{"security", "security/keystore"}},
+	{name: "security/sasl", level: 1, may: []string{"security"}},
+	{name: "config", level: 1, may: []string{"security", "security/ssl", "security/sasl"}},
 	{name: "quota", pure: true, level: 1},
 	{name: "coordinator/group/assignor", pure: true, level: 1},
 	{name: "coordinator", level: 1, may: []string{"internal/run", "internal/metrics", "protocol/record"}},
@@ -50,7 +53,7 @@ var rooms = []room{
 	{name: "log/cleaner", level: 2, may: []string{"internal/vfs", "internal/run", "internal/metrics", "protocol/record", "log", "log/index", "log/cleaner/plan"}},
 	{name: "zkstore", level: 2, may: []string{"internal/run", "internal/metrics", "security/acl", "zkstore/znode"}},
 	{name: "zkstore/zkserver", level: 2, may: []string{"internal/run", "internal/vfs", "internal/metrics", "zkstore/zktree"}},
-	{name: "peer", level: 2, may: []string{"internal/run", "internal/metrics", "protocol"}},
+	{name: "peer", level: 2, may: []string{"internal/run", "internal/metrics", "protocol", "security/sasl"}},
 	{name: "coordinator/group", pure: true, level: 2, may: []string{"coordinator", "coordinator/group/assignor", "protocol/record"}},
 	{name: "coordinator/shardtest", pure: true, level: 2, may: []string{"coordinator"}}, // of tests only
 	{name: "coordinator/txn", pure: true, level: 2, may: []string{"coordinator", "protocol/record"}},
@@ -68,12 +71,12 @@ var rooms = []room{
 
 	{name: "security/authorizer", level: 3, may: []string{"internal/run", "protocol", "security", "security/acl", "zkstore"}},
 
-	{name: "broker/network", level: 4, may: []string{"internal/run", "internal/metrics", "internal/budget", "protocol", "security"}},
+	{name: "broker/network", level: 4, may: []string{"internal/run", "internal/metrics", "internal/budget", "protocol", "security", "security/sasl"}},
 	{name: "broker", level: 5, may: []string{
 		"internal/vfs", "internal/run", "internal/metrics", "internal/budget", "internal/purgatory", "protocol", "protocol/record",
 		"config", "quota", "log", "log/checkpoint", "log/cleaner", "zkstore", "zkstore/znode", "zkstore/zkserver", "peer", "replication", "controller",
 		"controller/state", "coordinator", "coordinator/group", "coordinator/txn", "coordinator/service",
-		"security", "security/acl", "security/authorizer", "broker/network",
+		"security", "security/acl", "security/authorizer", "security/ssl", "security/sasl", "broker/network",
 	}},
 
 	{name: "cmd/jackdaw", level: 6, may: []string{
