@@ -67,6 +67,9 @@ type Broker struct {
 	authorizer *authorizer.Authorizer
 	topics     *topicConfigs
 	quotas     *quotas
+	// security and credentials are for listeners that ask peers who they are.
+	security    *listenerSecurity
+	credentials *credentials
 	// altering is held by the request that changes a configuration in ZooKeeper.
 	altering   chan struct{}
 	fs         vfs.FS
@@ -114,6 +117,7 @@ func New(loaded *config.Loaded, logger *slog.Logger) *Broker {
 		registered:  make(chan struct{}),
 		order:       newControlOrder(),
 	}
+	b.security, b.credentials = newListenerSecurity(), newCredentials(logger)
 	b.quotas = newQuotas(b.cfg.Quotas, logger)
 	b.altering = make(chan struct{}, 1)
 	b.brokerEpoch.Store(-1)

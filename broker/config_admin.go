@@ -191,6 +191,7 @@ func (b *Broker) alterBrokerConfig(ctx context.Context, a *alteration, validateO
 	if err != nil {
 		return err
 	}
+	dynamic.PerBroker = b.topics.decoded(dynamic.PerBroker)
 	current := dynamic.Default
 	if perBroker {
 		current = dynamic.PerBroker
@@ -202,11 +203,53 @@ func (b *Broker) alterBrokerConfig(ctx context.Context, a *alteration, validateO
 	if err := b.loaded.ValidateChange(b.topics.broker.Load(), dynamic, next, perBroker); err != nil {
 		return protocol.WithMessage(kerr.InvalidRequest, err.Error())
 	}
+	if err := b.validateKeys(dynamic, next, perBroker); err != nil {
+		return protocol.WithMessage(kerr.InvalidRequest, err.Error())
+	}
+	if next, err = b.loaded.EncodePasswords(next); err != nil {
+		return invalidValue(a, err)
+	}
 	if validateOnly {
 		return nil
 	}
 	b.log.Info("altering broker config", "entity", entity, "keys", len(next))
 	return session.SetEntityConfig(ctx, brokerEntity, entity, next)
+}
+
+// validateKeys refuses stores that could not take the place of those in use.
+func (b *Broker) validateKeys(d config.Dynamic, next map[string]string, perBroker bool) error {
+	if !perBroker {
+		return nil // stores belong to one broker
+	}
+	will, err := b.loaded.WithDynamic(config.Dynamic{PerBroker: next, Default: d.Default})
+	if err != nil {
+		return err
+	}
+	_, err = b.security.Reload(&will.Network)
+	return err
+}
+
+// reencodePasswords encrypts anew what password.encoder.old.secret was needed for. Kafka: DynamicBrokerConfig.maybeReEncodePasswords.
+func (b *Broker) reencodePasswords(ctx context.Context) error {
+	session := b.zk.Session()
+	if session == nil {
+		return zkstore.ErrSessionExpired
+	}
+	dynamic, err := readDynamic(ctx, session, b.id)
+	if err != nil {
+		return err
+	}
+	settings, moved, _ := b.loaded.DecodePasswords(dynamic.PerBroker) // what cannot be decoded is told when it is used
+	if !moved {
+		return nil
+	}
+	encoded, err := b.loaded.EncodePasswords(settings)
+	if err != nil {
+		return err
+	}
+	maps.Copy(dynamic.PerBroker, encoded)
+	b.log.Info("dynamic passwords encrypted with the new secret")
+	return session.SetEntityConfig(ctx, brokerEntity, fmt.Sprint(b.id), dynamic.PerBroker)
 }
 
 // checkNodeID holds the name of a broker resource against this broker's id: a broker changes itself only.

@@ -6,12 +6,13 @@ import (
 
 	"jackdaw/broker/network"
 	"jackdaw/config"
+	"jackdaw/zkstore"
 )
 
 // followConfig puts the dynamic settings to work that were there before the start, and from now on each change. It comes
 // before the first session is followed.
 func (b *Broker) followConfig(ctx context.Context) {
-	b.topics.changed, b.topics.brokerChanged, b.topics.otherChanged = b.topicChanged, b.applyDynamic, b.quotas.Changed
+	b.topics.changed, b.topics.brokerChanged, b.topics.otherChanged = b.topicChanged, b.applyDynamic, b.entityChanged
 	b.applyDynamic(ctx, b.cfg, b.topics.broker.Load())
 	for _, topic := range b.topics.Names() {
 		b.throttleTopic(topic)
@@ -26,6 +27,7 @@ func (b *Broker) applyDynamic(ctx context.Context, was, now *config.Broker) {
 			b.log.Error("connection limits not changed", "err", err)
 		}
 	}
+	b.applyKeys(&now.Network)
 	b.applyListeners(ctx, now)
 	b.quotas.most.Store(int64(now.Network.MaxConnectionRate))
 	if n := now.Replication.NumFetchers; n != was.Replication.NumFetchers {
@@ -40,6 +42,12 @@ func (b *Broker) applyDynamic(ctx context.Context, was, now *config.Broker) {
 	if enabled(now) && !enabled(was) {
 		b.electMissing(ctx)
 	}
+}
+
+// entityChanged is called for what is neither a topic nor a broker.
+func (b *Broker) entityChanged(ctx context.Context, session *zkstore.Session, entityType, name string) {
+	b.quotas.Changed(ctx, session, entityType, name)
+	b.credentials.Changed(ctx, session, entityType, name)
 }
 
 func enabled(c *config.Broker) bool {

@@ -16,11 +16,12 @@ import (
 	"jackdaw/zkstore/znode"
 )
 
-func (b *Broker) listenerConfig(c *config.Broker, l metadata.Endpoint) network.ListenerConfig {
-	return network.ListenerConfig{
+func (b *Broker) listenerConfig(c *config.Broker, l metadata.Endpoint) (network.ListenerConfig, error) {
+	out := network.ListenerConfig{
 		Name: l.Listener, Addr: net.JoinHostPort(l.Host, strconv.Itoa(int(l.Port))), InterBroker: l.Listener == c.Network.InterBroker,
 		MaxConns: c.Network.MaxConnectionsOf[l.Listener],
 	}
+	return out, b.protect(&out, &c.Network)
 }
 
 // applyListeners opens and closes listeners until they are those of the configuration, and tells the cluster what is
@@ -39,7 +40,11 @@ func (b *Broker) applyListeners(ctx context.Context, now *config.Broker) {
 			continue
 		}
 		b.log.Info("adding listener", "listener", e.Listener, "host", e.Host, "port", e.Port)
-		if err := b.network.AddListener(b.listenerConfig(now, e)); err != nil {
+		l, err := b.listenerConfig(now, e)
+		if err == nil {
+			err = b.network.AddListener(l)
+		}
+		if err != nil {
 			b.log.Error("listener not added", "err", err)
 			return
 		}

@@ -45,6 +45,12 @@ func (b *Broker) start(ctx context.Context, parts *run.Group) error {
 	if err := b.writeMeta(); err != nil {
 		return err
 	}
+	if err := b.reencodePasswords(ctx); err != nil {
+		return err
+	}
+	if err := b.credentials.Load(ctx, b.zk.Session()); err != nil {
+		return err
+	}
 	if err := b.openNetwork(ctx); err != nil {
 		return err
 	}
@@ -217,6 +223,9 @@ func (b *Broker) register(ctx context.Context, session *zkstore.Session) error {
 		if err := b.authorizer.Follow(ctx, session, b.parts); err != nil {
 			return err
 		}
+	}
+	if err := b.credentials.Load(ctx, session); err != nil {
+		return err
 	}
 	return b.topics.Follow(ctx, session, b.parts)
 }

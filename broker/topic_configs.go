@@ -70,6 +70,7 @@ func (t *topicConfigs) loadDefaults(ctx context.Context, session *zkstore.Sessio
 	if err != nil {
 		return err
 	}
+	dynamic.PerBroker = t.decoded(dynamic.PerBroker)
 	broker, err := t.loaded.WithDynamic(dynamic)
 	if err != nil {
 		t.log.Error("dynamic broker config in zookeeper cannot be used", "err", err)
@@ -78,6 +79,15 @@ func (t *topicConfigs) loadDefaults(ctx context.Context, session *zkstore.Sessio
 	was := t.broker.Swap(broker)
 	t.brokerChanged(ctx, was, broker)
 	return nil
+}
+
+// decoded has the passwords of settings as they are. Those that cannot be read are left out, as in Kafka.
+func (t *topicConfigs) decoded(settings map[string]string) map[string]string {
+	out, _, err := t.loaded.DecodePasswords(settings)
+	if err != nil {
+		t.log.Error("dynamic passwords not used", "err", err)
+	}
+	return out
 }
 
 // Follow reads all settings again, since changes may have been missed between two sessions, and watches for new ones

@@ -55,7 +55,11 @@ func (b *Broker) openNetwork(ctx context.Context) error {
 	settings := b.topics.broker.Load()
 	listeners := make([]network.ListenerConfig, 0, len(settings.Network.Listeners))
 	for _, l := range settings.Network.Listeners {
-		listeners = append(listeners, b.listenerConfig(settings, l))
+		c, err := b.listenerConfig(settings, l)
+		if err != nil {
+			return err
+		}
+		listeners = append(listeners, c)
 	}
 	b.network = network.New(network.Options{
 		Listeners:              listeners,
@@ -65,6 +69,7 @@ func (b *Broker) openNetwork(ctx context.Context) error {
 		MaxConnsPerIP:          b.cfg.Network.MaxConnectionsPerIP,
 		MaxConnsPerIPOverrides: b.cfg.Network.MaxConnectionsPerIPOverride,
 		IdleTimeout:            b.cfg.Network.MaxIdle,
+		FailedAuthDelay:        b.cfg.Network.FailedAuthenticationDelay,
 		SendBuffer:             b.cfg.Network.SendBuffer,
 		ReceiveBuffer:          b.cfg.Network.ReceiveBuffer,
 		Budget:                 budget.New(b.cfg.Network.QueuedMaxBytes),
@@ -185,7 +190,9 @@ func (b *Broker) runParts(parts *run.Group) {
 }
 
 func (b *Broker) peerOptions(clientID string, timeout time.Duration) peer.Options {
-	return peer.Options{ClientID: clientID, Timeout: timeout, MaxResponseBytes: math.MaxInt32}
+	o := peer.Options{ClientID: clientID, Timeout: timeout, MaxResponseBytes: math.MaxInt32}
+	b.protectPeer(&o)
+	return o
 }
 
 func (b *Broker) dialForController(ctx context.Context, broker metadata.Broker) (*peer.Conn, error) {

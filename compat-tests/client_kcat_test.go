@@ -24,11 +24,17 @@ import (
 // kcat runs kcat to its end and returns its standard output.
 func kcat(t *testing.T, c *cluster.Cluster, stdin string, args ...string) string {
 	t.Helper()
+	return kcatAt(t, c.Bootstrap(), stdin, args...)
+}
+
+// kcatAt is kcat at other addresses.
+func kcatAt(t *testing.T, bootstrap []string, stdin string, args ...string) string {
+	t.Helper()
 	path, err := exec.LookPath("kcat")
 	cluster.Need(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, path, append([]string{"-b", c.BootstrapString()}, args...)...)
+	cmd := exec.CommandContext(ctx, path, append([]string{"-b", strings.Join(bootstrap, ",")}, args...)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
 	if err := cmd.Run(); err != nil {

@@ -131,6 +131,9 @@ func (l *Loaded) ValidateChange(now *Broker, d Dynamic, settings map[string]stri
 	if err := now.Network.validateListeners(&b.Network); err != nil {
 		return err
 	}
+	if err := validateSecurity(now, b); err != nil {
+		return err
+	}
 	return refuseWithoutEffect(now, b, settings)
 }
 
@@ -144,7 +147,7 @@ func checkChangeable(settings map[string]string, perBroker bool) error {
 		case k.Type == Unknown:
 		case k.Mode < PerBroker && !prefixed:
 			fixed = append(fixed, name)
-		case strings.HasPrefix(name, "ssl.") || strings.HasPrefix(name, "sasl."):
+		case reloadable(name):
 			bare = append(bare, name)
 		case k.Mode == PerBroker:
 			single = append(single, name)

@@ -59,6 +59,10 @@ type Network struct {
 	AdvertisedSet bool
 	// InterBroker names the listener that brokers use between them.
 	InterBroker string
+	// Security is what protects each listener, by its name.
+	Security map[string]Security
+	// FailedAuthenticationDelay is how long a client waits for the answer that it is not who it says.
+	FailedAuthenticationDelay time.Duration
 
 	RequestMaxBytes int // socket.request.max.bytes
 	// QueuedMaxBytes bounds the memory of requests in work; below 1 is no bound.
@@ -266,6 +270,9 @@ func newNetwork(r *reader, hostname string) (Network, error) {
 		ConnectTimeoutMax:   r.millis("socket.connection.setup.timeout.max.ms"),
 	}
 	if err := listenersOf(r, &n, hostname); err != nil {
+		return n, err
+	}
+	if err := securityOf(r, &n); err != nil {
 		return n, err
 	}
 	for _, l := range names(n.Listeners) {

@@ -24,8 +24,8 @@ func (l *Loaded) merged(d Dynamic) map[string]any {
 	for _, layer := range []map[string]string{d.Default, d.PerBroker} {
 		for name, text := range layer {
 			k := describedKey(name)
-			if k.Mode < PerBroker {
-				continue
+			if k.Mode < PerBroker || reloadable(name) {
+				continue // stores of all listeners at once are not replaced
 			}
 			if v, err := k.Parse(text); err == nil {
 				values[name] = v

@@ -61,6 +61,11 @@ func TestTable_Honored_IsRead(t *testing.T) {
 	if _, err := newBroker(r, "h"); err != nil {
 		t.Fatal(err)
 	}
+	for _, secret := range []string{"password.encoder.secret", "password.encoder.old.secret"} {
+		if _, err := passwordEncoder(r, secret); err != nil {
+			t.Fatal(err)
+		}
+	}
 	read := r.asked
 	read["node.id"] = true       // merged with broker.id before
 	read[authorizerClass] = true // read with the settings that are not in the table

@@ -10,9 +10,8 @@ import (
 	"jackdaw/metadata"
 )
 
-// protocols are the security protocols of listeners that can be served now.
-// Kafka: SecurityProtocol; the other three need the security layer.
-var protocols = map[string]bool{"PLAINTEXT": true, "SSL": false, "SASL_PLAINTEXT": false, "SASL_SSL": false}
+// protocols are the security protocols of listeners. Kafka: SecurityProtocol.
+var protocols = []string{"PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"}
 
 // parseProtocolMap reads listener.security.protocol.map. Of a listener that is there twice, the last wins.
 func parseProtocolMap(text string) (map[string]string, error) {
@@ -24,7 +23,7 @@ func parseProtocolMap(text string) (map[string]string, error) {
 			return nil, refuse(key, "Invalid value %s for configuration %s: %q is not LISTENER:PROTOCOL", text, key, pair)
 		}
 		name, protocol := strings.ToUpper(strings.TrimSpace(pair[:i])), strings.TrimSpace(pair[i+1:])
-		if _, ok := protocols[strings.ToUpper(protocol)]; !ok {
+		if !slices.Contains(protocols, strings.ToUpper(protocol)) {
 			return nil, refuse(key, "Invalid security protocol `%s` defined in %s", protocol, key)
 		}
 		out[name] = strings.ToUpper(protocol)
@@ -135,10 +134,7 @@ func listenersOf(r *reader, n *Network, hostname string) error {
 			n.Advertised[i].Host = hostname
 		}
 	}
-	if err := interBroker(r, n, protocolOf); err != nil {
-		return err
-	}
-	return served(n)
+	return interBroker(r, n, protocolOf)
 }
 
 // checkAdvertised refuses addresses that no client could use. Kafka: KafkaConfig.validateValues.
@@ -182,16 +178,6 @@ func interBroker(r *reader, n *Network, protocolOf map[string]string) error {
 	if !slices.Contains(names(n.Advertised), n.InterBroker) {
 		return refuse(byName, "%s must be a listener name defined in advertised.listeners. The valid options based on currently "+
 			"configured listeners are %s", byName, strings.Join(names(n.Advertised), ","))
-	}
-	return nil
-}
-
-// served refuses protocols that are not there yet: a listener that silently dropped its TLS would be worse.
-func served(n *Network) error {
-	for _, e := range n.Listeners {
-		if !protocols[e.Protocol] {
-			return refuse("listeners", "listeners: %s uses security protocol %s, which is not supported yet", e.Listener, e.Protocol)
-		}
 	}
 	return nil
 }

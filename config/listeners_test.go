@@ -104,7 +104,6 @@ func TestListeners_Unusable_AreRefused(t *testing.T) {
 		{"security.inter.broker.protocol=ZZZ", "Invalid value ZZZ for configuration security.inter.broker.protocol: String must be one of: PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"},
 		{"listener.security.protocol.map=A:ZZZ", "Invalid security protocol `ZZZ` defined in listener.security.protocol.map"},
 		{"listener.security.protocol.map=A=PLAINTEXT", `Invalid value A=PLAINTEXT for configuration listener.security.protocol.map: "A=PLAINTEXT" is not LISTENER:PROTOCOL`},
-		{"listeners=SSL://:1,PLAINTEXT://:2", "listeners: SSL uses security protocol SSL, which is not supported yet"},
 	} {
 		t.Run(tc.settings, func(t *testing.T) {
 			_, err := Load(write(t, "zookeeper.connect=h:1"), nil, strings.Split(tc.settings, ";"))

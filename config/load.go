@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/viper"
@@ -19,6 +20,8 @@ type Loaded struct {
 	report   []string
 	values   map[string]any // parsed Raw, known keys only
 	hostname string
+	// passwords and oldPasswords encrypt dynamic settings, with the secret of now and the former one; nil without it.
+	passwords, oldPasswords *PasswordEncoder
 }
 
 // Broker returns the typed configuration. It is shared and must not be changed.
@@ -100,6 +103,13 @@ func load(raw map[string]string, hostname string) (*Loaded, error) {
 	if l.broker.Authorization, err = authorization(raw); err != nil {
 		return nil, err
 	}
+	r := &reader{values: l.values}
+	if l.passwords, err = passwordEncoder(r, "password.encoder.secret"); err != nil {
+		return nil, err
+	}
+	if l.oldPasswords, err = passwordEncoder(r, "password.encoder.old.secret"); err != nil {
+		return nil, err
+	}
 	l.report = append(l.report, l.ignored()...)
 	return l, nil
 }
@@ -174,9 +184,25 @@ func lookupPrefixed(name string) (*Key, bool) {
 	_, base, _ := strings.Cut(rest, ".")
 	k, ok := byName[base]
 	if !ok {
-		return nil, false
+		if k, ok = mechanismKey(base); !ok {
+			return nil, false
+		}
 	}
 	prefixed := *k
 	prefixed.Name = name
 	return &prefixed, true
+}
+
+// mechanismKeys can be set for one SASL mechanism of a listener: listener.name.<name>.<mechanism>.<key>.
+// Kafka: DynamicBrokerConfig.ListenerMechanismConfigs.
+var mechanismKeys = []string{
+	"sasl.jaas.config", "sasl.login.callback.handler.class", "sasl.login.class", "sasl.server.callback.handler.class", "connections.max.reauth.ms",
+}
+
+func mechanismKey(name string) (*Key, bool) {
+	_, base, ok := strings.Cut(name, ".")
+	if !ok || !slices.Contains(mechanismKeys, base) {
+		return nil, false
+	}
+	return byName[base], true
 }

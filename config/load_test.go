@@ -245,13 +245,11 @@ func TestReport_WhatHasNoEffect_IsNamedWithTheReason(t *testing.T) {
 		"create.topic.policy.class.name is ignored: concerns the Java virtual machine only",
 		"listener.name.other.max.connections is ignored: there is no listener OTHER",
 		"listener.name.plaintext.log.dirs is ignored: log.dirs cannot be set for one listener",
-		"listener.name.plaintext.ssl.key.password is ignored: not supported yet",
 		"metric.reporters is ignored: concerns the Java virtual machine only",
 		"no.such is ignored: no such key in Kafka 3.9",
 		"num.io.threads is ignored: nothing to tune: there is no such pool or queue here",
 		"remote.log.reader.threads is ignored: tiered storage is not supported",
 		"retention.ms is ignored: it is a key of topics; for all topics set log.retention.ms",
-		"ssl.keystore.location is ignored: not supported yet",
 	}
 	if diff := cmp.Diff(want, l.Report()); diff != "" {
 		t.Fatal(diff)

@@ -11,6 +11,21 @@ import (
 type reader struct {
 	values map[string]any
 	asked  map[string]bool
+	// prefix, where it is not empty, begins the keys of one listener, which go before those of all. base, with a
+	// mechanism's prefix, is where else to look before that.
+	prefix string
+	base   *reader
+}
+
+// listener reads the settings of a listener, and those of all for what it has not.
+// Kafka: AbstractConfig.valuesWithPrefixOverride.
+func (r *reader) listener(name string) *reader {
+	return &reader{values: r.values, asked: r.asked, prefix: listenerKey(name, ""), base: r}
+}
+
+// mechanism reads the settings of a SASL mechanism of a listener, and those of the listener for what it has not.
+func (r *reader) mechanism(name string) *reader {
+	return &reader{values: r.values, asked: r.asked, prefix: r.prefix + strings.ToLower(name) + ".", base: r}
 }
 
 // set reports whether the key was given a value anywhere.
@@ -25,6 +40,12 @@ func (r *reader) null(key string) bool { return r.value(key) == nil }
 
 func (r *reader) value(key string) any {
 	r.note(key)
+	if r.prefix != "" {
+		if v, ok := r.values[r.prefix+key]; ok {
+			return v
+		}
+		return r.base.value(key)
+	}
 	if v, ok := r.values[key]; ok {
 		return v
 	}
@@ -57,6 +78,14 @@ func (r *reader) rate(key string) int64 {
 func (r *reader) str(key string) string {
 	s, _ := r.value(key).(string)
 	return s
+}
+
+// optional is nil for a key without a value.
+func (r *reader) optional(key string) *string {
+	if s, ok := r.value(key).(string); ok {
+		return &s
+	}
+	return nil
 }
 
 func (r *reader) list(key string) []string {

@@ -1,6 +1,9 @@
 package config
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // ignored lists the settings without effect, with the reasons.
 func (l *Loaded) ignored() []string {
@@ -39,14 +42,23 @@ func (l *Loaded) whyListenerIgnored(name string) string {
 	for _, have := range names(l.broker.Network.Listeners) {
 		found = found || strings.EqualFold(have, listener)
 	}
+	k, ok := byName[base]
+	if !ok {
+		k, _ = mechanismKey(base)
+	}
 	switch {
 	case !found:
 		return "there is no listener " + strings.ToUpper(listener)
 	case base == "max.connections":
 		return ""
-	case byName[base].Use == Honored:
+	case k.Use == Honored && !ofListener(k.Name):
 		return base + " cannot be set for one listener"
 	default:
-		return byName[base].Use.Reason()
+		return k.Use.Reason()
 	}
+}
+
+// ofListener tells whether each listener may have a value of its own for a key.
+func ofListener(name string) bool {
+	return strings.HasPrefix(name, "ssl.") || name == "sasl.enabled.mechanisms" || name == "sasl.server.max.receive.size" || slices.Contains(mechanismKeys, name)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"jackdaw/protocol"
+	"jackdaw/security/sasl"
 )
 
 const (
@@ -32,8 +33,10 @@ var ErrClosed = errors.New("connection closed")
 type Options struct {
 	// ClientID is sent with each request. Kafka uses the sender's broker id, and broker-N-fetcher-M for fetchers.
 	ClientID string
-	// TLS is nil for a plaintext listener.
-	TLS *tls.Config
+	// TLS gives the configuration of a connection to a host; nil is for a listener without TLS.
+	TLS func(host string) *tls.Config
+	// Login is who the broker proves to be; nil is for a listener without SASL.
+	Login *sasl.Login
 	// Timeout bounds the connection set-up and each request; 0 is 30 s.
 	Timeout time.Duration
 	// ReadBuffer and WriteBuffer are the socket buffers in bytes; 0 leaves what the system has.
@@ -63,6 +66,8 @@ type Conn struct {
 	out    []byte
 	in     []byte
 	closed atomic.Bool
+	// loginAgain is when the broker has to prove itself again; zero is never.
+	loginAgain time.Time
 }
 
 // Dial connects to addr (host:port).
@@ -79,13 +84,23 @@ func Dial(ctx context.Context, addr string, o Options) (*Conn, error) {
 		return nil, &Error{Addr: addr, Op: "connect", Err: errors.Join(err, nc.Close())}
 	}
 	if o.TLS != nil {
-		tc := tls.Client(nc, o.TLS)
+		host, _, err := net.SplitHostPort(addr)
+		if err != nil {
+			return nil, &Error{Addr: addr, Op: "connect", Err: errors.Join(err, nc.Close())}
+		}
+		tc := tls.Client(nc, o.TLS(host))
 		if err := tc.HandshakeContext(ctx); err != nil {
 			return nil, &Error{Addr: addr, Op: "tls handshake", Err: errors.Join(err, nc.Close())}
 		}
 		nc = tc
 	}
-	return newConn(nc, addr, o), nil
+	c := newConn(nc, addr, o)
+	if o.Login != nil {
+		if err := c.login(ctx); err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+	}
+	return c, nil
 }
 
 // newConn takes over an established connection.
@@ -115,6 +130,15 @@ func (c *Conn) Addr() string { return c.addr }
 // Request sends req at the version that is set in it and returns the response. The response, and all it points to, is
 // valid until the next Request. An error is an *Error, or the error of ctx when that ended the wait.
 func (c *Conn) Request(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
+	if !c.loginAgain.IsZero() && time.Now().After(c.loginAgain) {
+		if err := c.login(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return c.request(ctx, req)
+}
+
+func (c *Conn) request(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
 	if c.err != nil {
 		return nil, c.err
 	}

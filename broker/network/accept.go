@@ -2,6 +2,7 @@ package network
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -89,8 +90,8 @@ func (s *Server) welcome(l *listener, nc net.Conn) {
 		}
 	}
 	s.tune(nc)
-	if l.Wrap != nil {
-		nc = l.Wrap(nc)
+	if l.TLS != nil {
+		nc = tls.Server(nc, l.TLS()) // the handshake is the reader's
 	}
 	c, ok := s.admit(l, nc)
 	if !ok {

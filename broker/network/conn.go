@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"jackdaw/security"
+	"jackdaw/security/sasl"
 )
 
 // Conn is one connection. Its methods are safe for concurrent use. Kafka: KafkaChannel.
@@ -36,6 +37,8 @@ type Conn struct {
 
 	principal atomic.Pointer[security.Principal]
 	client    atomic.Pointer[Client]
+	// sasl is the reader's; nil on a listener without SASL.
+	sasl *sasl.Server
 
 	in  frameReader
 	out sender
@@ -76,6 +79,9 @@ func newConn(s *Server, l *listener, nc net.Conn, index int64) *Conn {
 		if raw, err := tc.SyscallConn(); err == nil {
 			c.raw = raw
 		}
+	}
+	if l.SASL != nil {
+		c.sasl = sasl.NewServer(l.SASL)
 	}
 	c.in.c, c.out.c = c, c
 	c.touch()

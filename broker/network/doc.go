@@ -7,12 +7,14 @@
 // work is bounded. The first Unmute starts the connection's second goroutine, the writer, which sends what becomes
 // ready while the reader is at the next request. Answers always go out in the order of the requests.
 //
+// Under TLS the reader makes the handshake before it reads the first frame; a peer that takes too long for it is closed.
+//
 // Memory. Nothing is believed that has not arrived: a frame's memory grows with its bytes, and what kmsg is going to
 // allocate for a body is estimated before it does. Both are reserved from a budget.Budget, when there is one.
 // Request.Body's record bytes alias the frame, whose owner is the connection; see Request for how long.
 //
 // Record bytes in answers stay in their files: see protocol.Part. They are sent by sendfile from explicit offsets; small
-// ranges, and connections under another protocol (ListenerConfig.Wrap), are copied.
+// ranges, and connections under TLS, are copied.
 //
 // Locks: Server.mu and Conn.mu are never held together, nor while anything is read, written or called back.
 package network

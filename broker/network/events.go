@@ -14,6 +14,8 @@ const (
 	eventMalformed
 	eventUnsupported
 	eventClosed
+	eventHandshake
+	eventAuthentication
 	eventPerIP
 	eventAccept
 	eventIdle
@@ -30,6 +32,10 @@ func (e event) message() string {
 		return "connection closed: API or version not served"
 	case eventClosed:
 		return "connection closed: request cannot be answered"
+	case eventHandshake:
+		return "connection closed: TLS handshake failed"
+	case eventAuthentication:
+		return "connection closed: authentication failed"
 	case eventPerIP:
 		return "connection rejected: too many from its address"
 	case eventAccept:

@@ -20,11 +20,17 @@ const (
 type sizeError struct{ size, limit int }
 
 func (e *sizeError) Error() string {
-	if e.size > 0 {
+	switch {
+	case e.size>>16 == tlsHandshake:
+		return fmt.Sprintf("invalid receive (size = %d): the peer speaks TLS, and this listener does not", e.size)
+	case e.size > 0:
 		return fmt.Sprintf("invalid receive (size = %d larger than %d)", e.size, e.limit)
 	}
 	return fmt.Sprintf("invalid receive (size = %d)", e.size)
 }
+
+// tlsHandshake are the first two bytes of a TLS connection.
+const tlsHandshake = 0x1603
 
 // frameReader reads the frames of one connection. Small ones are not copied out of its buffer, larger ones are read
 // straight into a pooled frame.
@@ -44,7 +50,7 @@ func (f *frameReader) next() ([]byte, error) {
 	if err := f.need(4); err != nil {
 		return nil, err
 	}
-	size, limit := int(int32(binary.BigEndian.Uint32(f.buf[f.r:]))), f.c.s.o.MaxRequestBytes
+	size, limit := int(int32(binary.BigEndian.Uint32(f.buf[f.r:]))), f.limit()
 	if size <= 0 || size > limit {
 		return nil, &sizeError{size: size, limit: limit}
 	}
@@ -60,6 +66,17 @@ func (f *frameReader) next() ([]byte, error) {
 	p := f.buf[f.r+4 : f.r+4+size : f.r+4+size]
 	f.r += size + 4
 	return p, nil
+}
+
+// limit is the size of the largest frame that may come now.
+func (f *frameReader) limit() int {
+	most := f.c.s.o.MaxRequestBytes
+	if f.c.sasl != nil {
+		if n, ok := f.c.sasl.MaxReceive(); ok {
+			return min(most, n)
+		}
+	}
+	return most
 }
 
 // produceKey is the key of the one API that is pipelined.

@@ -15,7 +15,9 @@ import (
 type serverMetrics struct {
 	connections *prometheus.GaugeVec
 	rejected    prometheus.Counter
-	byAPI       map[int16]*apiMetrics
+	// authenticated and failed count by listener who has proven who it is, and who has not.
+	authenticated, failed *prometheus.CounterVec
+	byAPI                 map[int16]*apiMetrics
 }
 
 type apiMetrics struct {
@@ -38,6 +40,10 @@ func newServerMetrics(reg prometheus.Registerer) *serverMetrics {
 			"Open connections.", "listener"),
 		rejected: metrics.NewCounter(reg, metrics.MBean{Domain: "kafka.network", Type: "SocketServer", Name: "ConnectionsRejectedPerSec"},
 			"Connections closed because their address had too many.").WithLabelValues(),
+		authenticated: metrics.NewCounter(reg, metrics.MBean{Domain: "kafka.server", Type: "socket-server-metrics", Name: "successful-authentication-total"},
+			"Connections that were authenticated, by TLS or SASL.", "listener"),
+		failed: metrics.NewCounter(reg, metrics.MBean{Domain: "kafka.server", Type: "socket-server-metrics", Name: "failed-authentication-total"},
+			"Connections closed because they were not authenticated.", "listener"),
 		byAPI: make(map[int16]*apiMetrics),
 	}
 	for _, api := range protocol.Table() {

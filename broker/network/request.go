@@ -8,6 +8,7 @@ import (
 
 	"jackdaw/internal/assert"
 	"jackdaw/protocol"
+	"jackdaw/security/sasl"
 )
 
 // Handler answers requests. Handle runs on the goroutine of the connection's reader and must lead to exactly one call of
@@ -34,9 +35,13 @@ type Request struct {
 	Received time.Time
 	// Conn is the connection it came on.
 	Conn *Conn
+	// SASL is not nil for SaslHandshake and SaslAuthenticate where they belong.
+	SASL *sasl.Server
 
 	// throttle belongs to who answers.
 	throttle time.Duration
+	// last: the connection is closed after the answer.
+	last bool
 
 	// The rest is guarded by Conn.mu.
 

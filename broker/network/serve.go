@@ -21,6 +21,10 @@ func (c *Conn) serve(context.Context) error {
 	defer c.s.gone(c)
 	defer c.close()
 	defer c.in.release()
+	if err := c.secure(); err != nil {
+		c.insecure(err)
+		return nil
+	}
 	for {
 		if err := c.serveOne(); err != nil {
 			c.ended(err)
@@ -45,11 +49,21 @@ func (c *Conn) serveOne() error {
 	if err := c.awaitQuota(); err != nil {
 		return err
 	}
+	var pass admission
+	if c.sasl != nil {
+		if pass, err = c.admitRequest(frame); pass == dealtWith || err != nil {
+			return err
+		}
+	}
 	r, err := c.decode(frame)
 	if err != nil {
 		_ = c.flush() // a connection that is gone is no news
 		return err
 	}
+	if pass == proves {
+		r.SASL = c.sasl
+	}
+	r.last = pass == misplaced
 	c.enqueue(r)
 	c.handle(r)
 	if !c.gathers(r) {
@@ -58,6 +72,9 @@ func (c *Conn) serveOne() error {
 		}
 	}
 	c.in.release()
+	if r.last {
+		return errRefused
+	}
 	return nil
 }
 
@@ -202,6 +219,9 @@ func (c *Conn) ended(err error) {
 	var size *sizeError
 	var unsupported *protocol.UnsupportedError
 	switch {
+	case errors.Is(err, errRefused):
+	case c.sasl != nil && !c.sasl.Proven() && !c.isDraining() && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed):
+		c.unauthenticated(err)
 	case errors.As(err, &size):
 		c.s.events.log(eventSize, c, err)
 	case errors.As(err, &unsupported):

@@ -2,6 +2,7 @@ package network
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,13 +16,17 @@ import (
 
 	"jackdaw/internal/budget"
 	"jackdaw/internal/run"
+	"jackdaw/security"
+	"jackdaw/security/sasl"
 )
 
-// Defaults of Options. Kafka: SocketServerConfigs.
+// Defaults of Options. Kafka: SocketServerConfigs, but for AuthTimeout: there only connections.max.idle.ms ends a peer that
+// does not say who it is.
 const (
 	DefaultMaxRequestBytes = 100 << 20
 	DefaultIdleTimeout     = 10 * time.Minute
 	DefaultMaxInFlight     = 64
+	DefaultAuthTimeout     = 30 * time.Second
 )
 
 // ListenerConfig is one listener.
@@ -34,8 +39,13 @@ type ListenerConfig struct {
 	MaxConns int
 	// InterBroker marks the listener that brokers use among themselves: Options.MaxConns does not stop it.
 	InterBroker bool
-	// Wrap, if not nil, puts a protocol over each accepted connection, such as TLS. It must not block: handshakes belong into the first read.
-	Wrap func(net.Conn) net.Conn
+	// TLS, if not nil, is asked for the configuration of each accepted connection, so that keys can be replaced while the
+	// server runs.
+	TLS func() *tls.Config
+	// Principal, if not nil, tells who a peer has proven to be by its certificate.
+	Principal func(tls.ConnectionState) (security.Principal, error)
+	// SASL, if not nil, is how a peer has to prove who it is before it may use anything.
+	SASL *sasl.Settings
 }
 
 // Options configure a Server.
@@ -51,6 +61,10 @@ type Options struct {
 	MaxConnsPerIPOverrides map[string]int
 	// IdleTimeout is connections.max.idle.ms; 0 is the default, below 0 is never.
 	IdleTimeout time.Duration
+	// AuthTimeout bounds the time from the accept until a peer has proven who it is, where it has to; 0 is the default.
+	AuthTimeout time.Duration
+	// FailedAuthDelay is how long a peer waits for the answer that it is not who it says.
+	FailedAuthDelay time.Duration
 	// MaxInFlight bounds the unmuted requests in work of one connection; 0 is the default.
 	MaxInFlight int
 	// SendBuffer and ReceiveBuffer are socket.send.buffer.bytes and socket.receive.buffer.bytes; <= 0 leaves the system's.
@@ -74,6 +88,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.IdleTimeout == 0 {
 		o.IdleTimeout = DefaultIdleTimeout
+	}
+	if o.AuthTimeout == 0 {
+		o.AuthTimeout = DefaultAuthTimeout
 	}
 	if o.MaxInFlight == 0 {
 		o.MaxInFlight = DefaultMaxInFlight

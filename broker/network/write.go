@@ -247,7 +247,7 @@ func (w *sender) writeAll(p []byte) error {
 	return nil
 }
 
-// writeVec writes many pieces with one system call, if they are small.
+// writeVec writes many pieces with one system call, if they are small: under TLS as one record where they fit one.
 func (w *sender) writeVec() error {
 	total := 0
 	for _, p := range w.vec {
@@ -261,10 +261,23 @@ func (w *sender) writeVec() error {
 		}
 		return nil
 	}
+	if w.c.raw == nil {
+		return w.writeJoined(total)
+	}
 	w.bufs = w.vec
 	_, err := w.bufs.WriteTo(w.c.nc)
 	w.c.touch()
 	return err
+}
+
+func (w *sender) writeJoined(total int) error {
+	buf := w.c.s.frames.get(total)
+	defer w.c.s.frames.put(buf)
+	p := (*buf)[:0]
+	for _, piece := range w.vec {
+		p = append(p, piece...)
+	}
+	return w.writeAll(p)
 }
 
 // readRange fills p from a file. An end of the file within is an error: the length was promised to the peer.

@@ -3,7 +3,6 @@ package network
 import (
 	"bytes"
 	"encoding/binary"
-	"net"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -52,19 +51,19 @@ func parts(corr int32, f protocol.File, data []byte, sizes ...int) (ps []protoco
 
 func TestRespondParts_FileRanges_SentWhole(t *testing.T) {
 	f, data := tempFile(t, 12<<20)
-	for name, wrap := range map[string]func(net.Conn) net.Conn{
-		"sendfile": nil,
-		"copied":   func(nc net.Conn) net.Conn { return struct{ net.Conn }{nc} },
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, listener := range []string{"PLAINTEXT", "SSL"} { // sent by sendfile, and copied
+		t.Run(listener, func(t *testing.T) {
 			done := make(chan struct{}, 1)
 			var want atomic.Pointer[[]byte]
-			s := startServer(t, Options{Listeners: []ListenerConfig{{Name: "PLAINTEXT", Addr: "127.0.0.1:0", Wrap: wrap}}}, func(r *Request) {
+			s := startServer(t, Options{Listeners: secured(t)}, func(r *Request) {
 				ps, w := parts(r.CorrelationID, f, data, 0, 1, 100, sendfileMin-1, sendfileMin, 3<<20, 7, 100_000, smallFrame, 5<<20)
 				want.Store(&w)
 				r.RespondParts(ps, func() { done <- struct{}{} })
 			})
-			c := dial(t, s, "PLAINTEXT")
+			c := dial(t, s, listener)
+			if listener == "SSL" {
+				c = c.overTLS(clientTLS(t, "keys.pkcs12"))
+			}
 			for range 3 {
 				c.send(metadataRequest())
 				got, err := c.frame()

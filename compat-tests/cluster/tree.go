@@ -63,6 +63,23 @@ func (t *Tree) Set(path string, data []byte, version int32) error {
 	return nil
 }
 
+// Create makes a persistent znode, with the empty ones above it that are missing.
+func (t *Tree) Create(path string, data []byte) error {
+	path = t.chroot + path
+	for i := 1; i < len(path); i++ {
+		if path[i] != '/' {
+			continue
+		}
+		if _, err := t.conn.Create(path[:i], nil, 0, zk.WorldACL(zk.PermAll)); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+			return fmt.Errorf("znode %s: %w", path[:i], err)
+		}
+	}
+	if _, err := t.conn.Create(path, data, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		return fmt.Errorf("znode %s: %w", path, err)
+	}
+	return nil
+}
+
 // Delete removes a znode, whatever its version.
 func (t *Tree) Delete(path string) error {
 	if err := t.conn.Delete(t.chroot+path, -1); err != nil {
