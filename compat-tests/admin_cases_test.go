@@ -18,19 +18,37 @@ var explainedAdmin = map[string]struct{ ours, why string }{
 	"IncrementalAlterConfigs: broker: overrides": {
 		`Invalid value x for configuration max.connections.per.ip.overrides: \"x\" is not host:limit`, "Kafka shows the inside of a Java parser",
 	},
-	"AlterClientQuotas: value 0":                 {`must be at least 1`, "a client with no bytes at all would wait for ever"},
-	"AlterClientQuotas: bad ip, removed":         {`"1.2.3 is not a valid IP or resolvable host."`, "the same"},
-	"AlterClientQuotas: bad ip":                  {`"1.2.3 is not a valid IP or resolvable host."`, "Java takes it for 1.2.0.3"},
-	"DescribeClientQuotas: match type 7":         {`"ErrorCode":42,"ErrorMessage":"Unexpected match type: 7"`, "Kafka answers -1"},
-	"DescribeClientQuotas: exact without a name": {`"ErrorCode":42`, "Kafka answers -1"},
-	"AlterConfigs: same resource twice":          {`"Each resource must appear at most once."`, "Kafka never answers"},
+	"AlterClientQuotas: value 0":                                            {`must be at least 1`, "a client with no bytes at all would wait for ever"},
+	"AlterClientQuotas: bad ip, removed":                                    {`"1.2.3 is not a valid IP or resolvable host."`, "the same"},
+	"AlterClientQuotas: bad ip":                                             {`"1.2.3 is not a valid IP or resolvable host."`, "Java takes it for 1.2.0.3"},
+	"DescribeClientQuotas: match type 7":                                    {`"ErrorCode":42,"ErrorMessage":"Unexpected match type: 7"`, "Kafka answers -1"},
+	"DescribeClientQuotas: exact without a name":                            {`"ErrorCode":42`, "Kafka answers -1"},
+	"CreateTopics: collide in one request":                                  {`"Topic 'new_one' collides with existing topics: new.one"`, "Kafka finds it when it creates the second"},
+	"CreateTopics: assigned: none":                                          {`"Empty replica list for partition 0"`, "Kafka makes a partition without replicas"},
+	"CreateTopics: assigned: partition -1":                                  {`"ErrorCode":39`, "Kafka answers -1"},
+	"CreatePartitions: empty name":                                          {`"ErrorCode":3`, "Kafka answers -1"},
+	"DeleteTopics: neither name nor id":                                     {`"ErrorCode":100`, "Kafka answers TOPIC_AUTHORIZATION_FAILED, without an authorizer"},
+	"DeleteRecords: bad name and good":                                      {`"ErrorCode":3,"LowWatermark":-1,"Partition":-1}],"Topic":"e"}`, "Kafka answers once for a topic that is there twice"},
+	"IncrementalAlterConfigs: broker: value metric.reporters=no.such.Class": {`no effect: concerns the Java virtual machine only`, "Kafka does not find the class"},
+	"IncrementalAlterConfigs: broker: value max.connections.per.ip.overrides=127.0.0.1:x": {
+		`\"127.0.0.1:x\" is not host:limit`, "Kafka shows the inside of a Java parser",
+	},
+	"IncrementalAlterConfigs: broker: value listeners=PLAINTEXT": {`unable to parse \"PLAINTEXT\" as NAME://host:port`, "another text"},
+	"IncrementalAlterConfigs: broker: value listeners=A://:1":    {`no security protocol defined for listener A`, "another text"},
+	"IncrementalAlterConfigs: broker: value advertised.listeners=OTHER://h:1": {
+		`no security protocol defined for listener OTHER`, "another text",
+	},
+	"IncrementalAlterConfigs: broker: value listener.security.protocol.map=PLAINTEXT": {
+		`\"PLAINTEXT\" is not LISTENER:PROTOCOL`, "Kafka shows the inside of a Java parser",
+	},
+	"AlterConfigs: same resource twice": {`"Each resource must appear at most once."`, "Kafka never answers"},
 }
 
 // adminCases are sent in this order: later ones see what earlier ones have changed.
 func adminCases() []adminCase {
 	var all []adminCase
 	for _, part := range [][]adminCase{
-		topicCases(), incrementalCases(), legacyCases(), describeConfigCases(), securityCases(), scramCases(), quotaCases(), otherAdminCases(),
+		topicCases(), incrementalCases(), legacyCases(), describeConfigCases(), securityCases(), scramCases(), quotaCases(), otherAdminCases(), oddCases(),
 	} {
 		all = append(all, part...)
 	}
