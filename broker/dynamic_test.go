@@ -303,6 +303,47 @@ func TestQuota_ProducerAboveIt_IsHeldUpAndAlone(t *testing.T) {
 	})
 }
 
+// A hundred connections that are held up keep nobody else waiting, and none of them is lost.
+func TestQuota_HundredConnectionsHeldUp_OthersAreServed(t *testing.T) {
+	r := start(t, t.TempDir(), "quota.window.num=2")
+	admin := kadm.NewClient(r.client(t))
+	setQuota(t, admin, "producer_byte_rate", 100_000)
+	req := kmsg.NewPtrProduceRequest()
+	req.Acks, req.TimeoutMillis = 1, 1000
+	req.Topics = []kmsg.ProduceRequestTopic{{Topic: "nope", Partitions: []kmsg.ProduceRequestTopicPartition{{Records: make([]byte, 10_000)}}}}
+	eventually(t, "the quota", func() error {
+		client := r.client(t, kgo.ClientID("limited"))
+		defer client.Close()
+		resp, err := client.Broker(7).Request(t.Context(), req)
+		if err == nil && resp.(*kmsg.ProduceResponse).ThrottleMillis == 0 {
+			err = errors.New("not held up")
+		}
+		return err
+	})
+	clients := make([]*kgo.Client, 100)
+	var group errgroup.Group
+	for i := range clients {
+		clients[i] = r.client(t, kgo.ClientID("limited"))
+		group.Go(func() error {
+			resp, err := clients[i].Broker(7).Request(t.Context(), req)
+			if err == nil && resp.(*kmsg.ProduceResponse).ThrottleMillis == 0 {
+				err = errors.New("not held up")
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	defer cancel()
+	resp, err := r.client(t).Broker(7).Request(ctx, req)
+	if err != nil || resp.(*kmsg.ProduceResponse).ThrottleMillis > 0 {
+		t.Errorf("another client: %v, %v", resp, err)
+	}
+	setQuota(t, admin, "producer_byte_rate", 0)
+}
+
 func TestQuota_ConsumerAboveIt_SkipsNothing(t *testing.T) {
 	r := start(t, t.TempDir(), "quota.window.num=2")
 	createTopic(t, r, "t", 1)
