@@ -63,11 +63,16 @@ var otherDynamicKeys = []struct{ keys, why string }{
 	{"advertised.listeners listeners listener.security.protocol.map", "TestListeners"},
 	{"max.connections max.connections.per.ip max.connections.per.ip.overrides max.connection.creation.rate", "tests of broker and broker/network"},
 	{"num.replica.fetchers", "tests of replication"},
-	{"log.cleaner.threads log.cleaner.backoff.ms log.cleaner.dedupe.buffer.size log.cleaner.io.buffer.load.factor log.cleaner.io.buffer.size " +
-		"log.cleaner.io.max.bytes.per.second", "tests of log/cleaner"},
-	{"compression.gzip.level compression.lz4.level compression.zstd.level log.flush.interval.messages log.flush.interval.ms log.roll.jitter.ms " +
-		"log.cleaner.delete.retention.ms log.cleaner.max.compaction.lag.ms log.cleaner.min.cleanable.ratio",
-		"tests of log; they come to a log in one value with those above"},
+	{
+		"log.cleaner.threads log.cleaner.backoff.ms log.cleaner.dedupe.buffer.size log.cleaner.io.buffer.load.factor log.cleaner.io.buffer.size " +
+			"log.cleaner.io.max.bytes.per.second",
+		"tests of log/cleaner",
+	},
+	{
+		"compression.gzip.level compression.lz4.level compression.zstd.level log.flush.interval.messages log.flush.interval.ms log.roll.jitter.ms " +
+			"log.cleaner.delete.retention.ms log.cleaner.max.compaction.lag.ms log.cleaner.min.cleanable.ratio",
+		"tests of log; they come to a log in one value with those above",
+	},
 	{"num.recovery.threads.per.data.dir", "counts at the next start, as in Kafka"},
 	{"background.threads num.io.threads num.network.threads", "Jackdaw has no such threads"},
 	{"metric.reporters principal.builder.class", "Java classes"},
@@ -251,7 +256,7 @@ func (p *dynamicProbe) produce(b *wire.Batch, acks int16) (kmsg.ProduceResponseT
 func refuses(b *wire.Batch, acks int16, want error) func(*dynamicProbe) error {
 	return func(p *dynamicProbe) error {
 		if _, err := p.produce(b, acks); !errors.Is(err, want) {
-			return fmt.Errorf("produce: %v, want %w", err, want)
+			return errors.Join(fmt.Errorf("not refused: %w", want), err)
 		}
 		return nil
 	}
@@ -294,7 +299,7 @@ func (p *dynamicProbe) doesNotConvert() error {
 		return err
 	}
 	if _, err := p.fetch(0, 2); !errors.Is(err, kerr.UnsupportedVersion) {
-		return fmt.Errorf("fetch v2: %v", err)
+		return errors.Join(errors.New("fetch v2 is converted"), err)
 	}
 	return nil
 }
