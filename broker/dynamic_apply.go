@@ -29,7 +29,7 @@ func (b *Broker) applyDynamic(ctx context.Context, was, now *config.Broker) {
 	}
 	b.applyKeys(&now.Network)
 	b.applyListeners(ctx, now)
-	b.quotas.most.Store(int64(now.Network.MaxConnectionRate))
+	b.quotas.most.Store(&connectionRates{now.Network.MaxConnectionRate, now.Network.MaxConnectionRateOf})
 	if n := now.Replication.NumFetchers; n != was.Replication.NumFetchers {
 		b.replicas.SetFetchers(max(n, 1))
 	}

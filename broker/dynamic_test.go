@@ -121,21 +121,26 @@ func TestDynamicConfig_BeforeTheStart_LimitsConnections(t *testing.T) {
 func TestDynamicConfig_ConnectionRate_SlowsTheAcceptor(t *testing.T) {
 	r := start(t, t.TempDir(), "quota.window.num=1")
 	admin := kadm.NewClient(r.client(t))
-	if err := alterBroker(t, admin, kadm.SetConfig, "max.connection.creation.rate", "5"); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "connections that come slowly", func() error {
-		began := time.Now()
-		for range 12 {
-			if err := r.client(t).Ping(t.Context()); err != nil {
-				t.Fatal(err)
+	for _, key := range []string{"max.connection.creation.rate", "listener.name.plaintext.max.connection.creation.rate"} {
+		if err := alterBroker(t, admin, kadm.SetConfig, key, "5", 7); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "connections that come slowly by "+key, func() error {
+			began := time.Now()
+			for range 12 {
+				if err := r.client(t).Ping(t.Context()); err != nil {
+					t.Fatal(err)
+				}
 			}
+			if took := time.Since(began); took < time.Second {
+				return errors.New("12 connections in " + took.String())
+			}
+			return nil
+		})
+		if err := alterBroker(t, admin, kadm.DeleteConfig, key, "", 7); err != nil {
+			t.Fatal(err)
 		}
-		if took := time.Since(began); took < time.Second {
-			return errors.New("12 connections in " + took.String())
-		}
-		return nil
-	})
+	}
 }
 
 func TestDynamicConfig_ChangesAtTheSameTime_NoneIsLost(t *testing.T) {

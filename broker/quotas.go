@@ -56,11 +56,17 @@ type quotas struct {
 		*quota.Meters
 	}
 	// most is max.connection.creation.rate, measured by accepted.
-	most     atomic.Int64
+	most     atomic.Pointer[connectionRates]
 	accepted struct {
 		sync.Mutex
 		*quota.Meters
 	}
+}
+
+// connectionRates are the most new connections a second, of the broker and of those listeners that have a bound of their own.
+type connectionRates struct {
+	broker int
+	of     map[string]int
 }
 
 func newQuotas(c config.Quotas, lg *slog.Logger) *quotas {
@@ -70,7 +76,7 @@ func newQuotas(c config.Quotas, lg *slog.Logger) *quotas {
 		q.rates[i].Meters = quota.NewMeters(client)
 	}
 	q.connections.Meters, q.accepted.Meters = quota.NewMeters(client), quota.NewMeters(client)
-	q.most.Store(math.MaxInt32)
+	q.most.Store(&connectionRates{broker: math.MaxInt32})
 	q.mutations.Buckets = quota.NewBuckets(quota.Windows{Count: c.ControllerWindows, Size: c.ControllerWindowSize})
 	return q
 }
@@ -332,15 +338,24 @@ func (q *quotas) Connected(ip netip.Addr) time.Duration {
 	return min(d, m.Windows().Size)
 }
 
-// Accepted records a new connection of the broker, and returns how long no other is to be taken in.
-// Kafka: ConnectionQuotas, max.connection.creation.rate.
-func (q *quotas) Accepted() time.Duration {
+// Accepted records a new connection, and returns how long its listener is to take in no other. counts tells whether the
+// bound of the broker is for this listener, too. Kafka: ConnectionQuotas, max.connection.creation.rate; KIP-612.
+func (q *quotas) Accepted(listener string, counts bool) time.Duration {
 	most := q.most.Load()
-	if most == math.MaxInt32 {
+	own, bounded := most.of[listener]
+	counts = counts && most.broker < math.MaxInt32
+	if !counts && !bounded {
 		return 0
 	}
 	m := &q.accepted
 	m.Lock()
 	defer m.Unlock()
-	return min(m.Use(quota.Quota{Limit: float64(most)}, 1, q.now()), m.Windows().Size)
+	var d time.Duration
+	if counts {
+		d = m.Use(quota.Quota{Limit: float64(most.broker)}, 1, q.now())
+	}
+	if bounded {
+		d = max(d, m.Use(quota.Quota{Key: quota.Key{Client: listener, OfClient: true}, Limit: float64(own)}, 1, q.now()))
+	}
+	return min(d, m.Windows().Size)
 }

@@ -74,8 +74,9 @@ type Network struct {
 	MaxConnectionsOf            map[string]int
 	MaxConnectionsPerIP         int
 	MaxConnectionsPerIPOverride map[string]int
-	// MaxConnectionRate bounds new connections a second.
-	MaxConnectionRate int
+	// MaxConnectionRate bounds new connections a second, MaxConnectionRateOf those of a listener.
+	MaxConnectionRate   int
+	MaxConnectionRateOf map[string]int
 	// RequestTimeout bounds the answer to a request that this broker sends; ConnectTimeout a connection attempt, and
 	// after failures up to ConnectTimeoutMax.
 	RequestTimeout    time.Duration
@@ -265,6 +266,7 @@ func newNetwork(r *reader, hostname string) (Network, error) {
 		MaxConnectionsOf:    map[string]int{},
 		MaxConnectionsPerIP: r.int("max.connections.per.ip"),
 		MaxConnectionRate:   r.int("max.connection.creation.rate"),
+		MaxConnectionRateOf: map[string]int{},
 		RequestTimeout:      r.millis("request.timeout.ms"),
 		ConnectTimeout:      r.millis("socket.connection.setup.timeout.ms"),
 		ConnectTimeoutMax:   r.millis("socket.connection.setup.timeout.max.ms"),
@@ -278,6 +280,9 @@ func newNetwork(r *reader, hostname string) (Network, error) {
 	for _, l := range names(n.Listeners) {
 		if v, ok := r.values[listenerKey(l, "max.connections")].(int64); ok {
 			n.MaxConnectionsOf[l] = int(v)
+		}
+		if v, ok := r.values[listenerKey(l, "max.connection.creation.rate")].(int64); ok {
+			n.MaxConnectionRateOf[l] = int(v)
 		}
 	}
 	var err error

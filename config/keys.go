@@ -62,7 +62,7 @@ var sections = []Section{
 		{"inter.broker.listener.name", String, null, anything, ReadOnly, Honored, "Listener that brokers use between them."},
 		{"listener.security.protocol.map", String, val("SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT"), anything, PerBroker, Honored, "Listener name to security protocol."},
 		{"listeners", String, val("PLAINTEXT://:9092"), anything, PerBroker, Honored, "Addresses to listen on."},
-		{"max.connection.creation.rate", Int, val("2147483647"), atLeast(0), ClusterWide, Honored, "New connections a second."},
+		{"max.connection.creation.rate", Int, val("2147483647"), atLeast(0), ClusterWide, Honored, "New connections a second of the broker, and by listener prefix of a listener."},
 		{"max.connections", Int, val("2147483647"), atLeast(0), ClusterWide, Honored, "Open connections of the broker, and by listener prefix of a listener."},
 		{"max.connections.per.ip", Int, val("2147483647"), atLeast(0), ClusterWide, Honored, "Open connections of one address."},
 		{"max.connections.per.ip.overrides", String, val(""), anything, ClusterWide, Honored, "Exceptions, host:limit list."},

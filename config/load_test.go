@@ -238,6 +238,7 @@ func TestLoad_Alias_IsTakenAndReported(t *testing.T) {
 func TestReport_WhatHasNoEffect_IsNamedWithTheReason(t *testing.T) {
 	l := mustLoad(t, "num.io.threads=3", "metric.reporters=x", "broker.session.timeout.ms=1", "remote.log.reader.threads=1",
 		"ssl.keystore.location=/k", "retention.ms=5", "no.such=1", "message.max.bytes=5", "listener.name.plaintext.max.connections=7",
+		"listener.name.plaintext.max.connection.creation.rate=9",
 		"listener.name.other.max.connections=7", "listener.name.plaintext.ssl.key.password=p", "listener.name.plaintext.log.dirs=p",
 		"create.topic.policy.class.name=my.Policy")
 	want := []string{

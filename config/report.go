@@ -49,7 +49,7 @@ func (l *Loaded) whyListenerIgnored(name string) string {
 	switch {
 	case !found:
 		return "there is no listener " + strings.ToUpper(listener)
-	case base == "max.connections":
+	case base == "max.connections" || base == "max.connection.creation.rate":
 		return ""
 	case k.Use == Honored && !ofListener(k.Name):
 		return base + " cannot be set for one listener"

@@ -58,8 +58,8 @@ func (s *Server) accept(ctx context.Context, l *listener) error {
 				_ = nc.Close() // nothing was sent
 				return nil     //nolint:nilerr // stopped, which is no fault
 			}
-			if f := s.o.ThrottleAccept; f != nil && (!l.InterBroker || len(s.listeners()) == 1) {
-				pause(ctx, f()) // those behind it wait in the backlog
+			if f := s.o.ThrottleAccept; f != nil {
+				pause(ctx, f(l.Name, !l.InterBroker || len(s.listeners()) == 1)) // those behind it wait in the backlog
 			}
 			s.welcome(l, nc)
 		case errors.Is(err, net.ErrClosed):

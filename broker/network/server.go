@@ -71,9 +71,9 @@ type Options struct {
 	SendBuffer, ReceiveBuffer int
 	// Throttle, if not nil, is asked before each Respond for how long the client is to be held up: see Request.Throttle.
 	Throttle func(*Request) time.Duration
-	// ThrottleAccept, if not nil, is asked after each connection how long no other is to be taken in. The inter-broker
-	// listener is left alone where there is another.
-	ThrottleAccept func() time.Duration
+	// ThrottleAccept, if not nil, is asked after each connection how long its listener is to take in no other. The
+	// inter-broker listener does not count for the broker where there is another.
+	ThrottleAccept func(listener string, counts bool) time.Duration
 	// ThrottleConn, if not nil, is asked about each new connection. One that has to wait is closed after the wait.
 	ThrottleConn func(netip.Addr) time.Duration
 	// Budget bounds the bytes of requests in work; nil is no bound.
