@@ -25,6 +25,7 @@ func (m *ReplicaManager) ApplyLeaderAndISR(controller metadata.BrokerID, control
 		return nil, err
 	}
 	m.loadHWCheckpoints()
+	m.createLogs(states)
 	errs := make(map[metadata.TopicPartition]error, len(states))
 	var t transitions
 	for i := range states {
