@@ -67,6 +67,8 @@ func codeResponse(resp kmsg.Response, code int16, text *string) kmsg.Response {
 		resp.ErrorCode = code
 	case *kmsg.LeaveGroupResponse:
 		resp.ErrorCode = code
+	case *kmsg.ConsumerGroupHeartbeatResponse:
+		resp.ErrorCode = code
 	case *kmsg.OffsetDeleteResponse:
 		resp.ErrorCode = code
 	case *kmsg.InitProducerIDResponse:

@@ -202,3 +202,17 @@ func StartTool(dir, name, class string, args ...string) (*Process, error) {
 	p := newProcess(name, dir, path, line...)
 	return p, p.Start()
 }
+
+// StartTool4 is StartTool with the tools of Apache Kafka 4.4.0.
+func StartTool4(dir, name, class string, args ...string) (*Process, error) {
+	jars, err := Jars4()
+	if err != nil {
+		return nil, err
+	}
+	path, line, err := javaOf(jars, append([]string{"-Xmx128m"}, quietLog4j2...), class, args...)
+	if err != nil {
+		return nil, err
+	}
+	p := newProcess(name, dir, path, line...)
+	return p, p.Start()
+}

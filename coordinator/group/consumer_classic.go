@@ -67,14 +67,15 @@ func (s *Shard) tryJoinConsumer(t coordinator.Ticket, g *group, r *JoinRequest, 
 	next.tellClassic(r, &sub)
 	up := ch.update(m, &next, s.ownedPartitions(&sub))
 	res := JoinResult{MemberID: up.id, Generation: up.epoch, ProtocolType: ptr(consumerType), Protocol: &r.Protocols[0].Name}
-	ch.commit(nil, func(err error) {
+	ch.commit(func(g *group) {
+		// Differs from Kafka: which starts them when it answers, and never if the write takes too long.
+		ts := g.consumer.timersOf(up.id)
+		ts.join = 0
+		ts.sync = s.startConsumerTimer(g, up.id, consumerSyncTimer, r.RebalanceTimeout)
+		s.consumerHeard(g, up.id, r.SessionTimeout)
+	}, func(err error) {
 		if err != nil {
 			res = JoinResult{Err: err, MemberID: up.id, Generation: noGeneration}
-		} else if now := g.consumer; now != nil && now.members[up.id] != nil {
-			ts := now.timersOf(up.id)
-			ts.join = 0
-			ts.sync = s.startConsumerTimer(g, up.id, consumerSyncTimer, r.RebalanceTimeout)
-			s.consumerHeard(g, up.id, r.SessionTimeout)
 		}
 		s.reply(t, res)
 	})
