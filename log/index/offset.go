@@ -2,6 +2,7 @@ package index
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 
@@ -94,18 +95,27 @@ func (x *Offset) Last() OffsetEntry {
 // Lookup returns the entry with the largest offset <= offset, or base and position 0. Kafka: OffsetIndex.lookup.
 func (x *Offset) Lookup(offset int64, scratch []byte) (OffsetEntry, error) {
 	rel := offset - x.base
-	n, err := x.t.search(scratch, func(e []byte) bool { return int64(int32(binary.BigEndian.Uint32(e))) <= rel })
-	e, err := x.entryBefore(n, err, scratch)
-	if e.Offset > offset { // truncated and written again between the search and the read of the entry
-		return OffsetEntry{Offset: x.base}, err
+	for {
+		n, err := x.t.search(scratch, func(e []byte) bool { return int64(int32(binary.BigEndian.Uint32(e))) <= rel })
+		e, err := x.entryBefore(n, err, scratch)
+		switch {
+		case errors.Is(err, errShrunk):
+			continue
+		case e.Offset > offset: // truncated and written again between the search and the read of the entry
+			return OffsetEntry{Offset: x.base}, err
+		}
+		return e, err
 	}
-	return e, err
 }
 
 // LookupPos returns the entry with the largest position <= pos, or base and position 0.
 func (x *Offset) LookupPos(pos int64, scratch []byte) (OffsetEntry, error) {
-	n, err := x.t.search(scratch, func(e []byte) bool { return int64(int32(binary.BigEndian.Uint32(e[4:]))) <= pos })
-	return x.entryBefore(n, err, scratch)
+	for {
+		n, err := x.t.search(scratch, func(e []byte) bool { return int64(int32(binary.BigEndian.Uint32(e[4:]))) <= pos })
+		if e, err := x.entryBefore(n, err, scratch); !errors.Is(err, errShrunk) {
+			return e, err
+		}
+	}
 }
 
 // UpperBound returns the first entry whose position is >= pos; ok is false when there is none.
@@ -117,6 +127,9 @@ func (x *Offset) UpperBound(pos int64, scratch []byte) (e OffsetEntry, ok bool, 
 	}
 	var b [OffsetEntrySize]byte
 	if err := x.t.at(n, b[:]); err != nil {
+		if errors.Is(err, errShrunk) {
+			err = nil // there is none any more
+		}
 		return OffsetEntry{}, false, err
 	}
 	return x.decode(b[:]), true, nil

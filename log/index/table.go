@@ -16,6 +16,10 @@ const tailEntries = 128
 // ErrFull tells that an index has no room; the segment must be rolled. Kafka: AbstractIndex.isFull.
 var ErrFull = errors.New("index is full")
 
+// errShrunk tells that an entry was dropped between its finding and its reading, by a truncation or by close, which drops the
+// tail: the search has to be made again.
+var errShrunk = errors.New("entry was dropped meanwhile")
+
 // ErrClosed tells that an index was closed: its segment is not in service any more.
 var ErrClosed = errors.New("index is closed")
 
@@ -381,12 +385,12 @@ func searchFile(f vfs.File, lo, hi, size int, scratch []byte, below func(e []byt
 	return lo + searchBytes(block, size, below), nil
 }
 
-// at reads entry i.
+// at reads entry i; errShrunk when there is none.
 func (t *table) at(i int, e []byte) error {
 	t.mu.RLock()
 	if i >= t.entriesLocked() {
 		t.mu.RUnlock()
-		return t.corrupt(fmt.Sprintf("no entry %d", i))
+		return errShrunk
 	}
 	if i >= t.mu.written {
 		copy(e, t.mu.tail[(i-t.mu.written)*t.size:(i-t.mu.written+1)*t.size])

@@ -2,6 +2,7 @@ package index
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 
@@ -101,11 +102,21 @@ func (x *Time) Last() TimeEntry {
 
 // Lookup returns the entry with the largest timestamp <= ts, or timestamp -1 at the base offset.
 func (x *Time) Lookup(ts int64, scratch []byte) (TimeEntry, error) {
-	n, err := x.t.search(scratch, func(e []byte) bool { return int64(binary.BigEndian.Uint64(e)) <= ts })
-	if err != nil || n == 0 {
-		return TimeEntry{Timestamp: -1, Offset: x.base}, err
+	none := TimeEntry{Timestamp: -1, Offset: x.base}
+	for {
+		n, err := x.t.search(scratch, func(e []byte) bool { return int64(binary.BigEndian.Uint64(e)) <= ts })
+		if err != nil || n == 0 {
+			return none, err
+		}
+		e, err := x.At(n - 1)
+		switch {
+		case errors.Is(err, errShrunk):
+			continue
+		case err == nil && e.Timestamp > ts: // truncated and written again between the search and the read of the entry
+			return none, nil
+		}
+		return e, err
 	}
-	return x.At(n - 1)
 }
 
 // TruncateTo drops the entries with an offset >= offset.
