@@ -23,10 +23,15 @@ func (b *Broker) handleDescribeLogDirs(r *network.Request) {
 		return
 	}
 	asked := askedPartitions(req)
-	byDir := map[string][]*log.Log{}
+	byDir := map[string][]describedLog{}
 	for _, l := range b.logs.All() {
 		if asked(l) {
-			byDir[l.Dir()] = append(byDir[l.Dir()], l)
+			byDir[l.Dir()] = append(byDir[l.Dir()], describedLog{l, b.lagOf(l, false), false})
+		}
+	}
+	for _, l := range b.logs.Futures() {
+		if asked(l) {
+			byDir[l.Dir()] = append(byDir[l.Dir()], describedLog{l, b.lagOf(l, true), true})
 		}
 	}
 	live := b.logs.LiveDirs()
@@ -62,8 +67,32 @@ func askedPartitions(req *kmsg.DescribeLogDirsRequest) func(*log.Log) bool {
 	return func(l *log.Log) bool { return slices.Contains(wanted[l.TP().Topic], l.TP().Partition) }
 }
 
-func describeLogs(logs []*log.Log) []kmsg.DescribeLogDirsResponseDirTopic {
-	slices.SortFunc(logs, func(x, y *log.Log) int { return x.TP().Compare(y.TP()) })
+// describedLog is a log, or a future one.
+type describedLog struct {
+	*log.Log
+	lag    int64
+	future bool
+}
+
+// lagOf is by how much a log is behind what is committed, or a future log behind its log; -1 when no replica of the partition is
+// in service here. Kafka: ReplicaManager.getLogEndOffsetLag.
+func (b *Broker) lagOf(l *log.Log, future bool) int64 {
+	p, err := b.replicas.Partition(l.TP())
+	if err != nil {
+		return -1
+	}
+	now := p.Log()
+	switch {
+	case now == nil:
+		return -1
+	case future:
+		return now.EndOffset() - l.EndOffset()
+	}
+	return max(now.HighWatermark()-l.EndOffset(), 0)
+}
+
+func describeLogs(logs []describedLog) []kmsg.DescribeLogDirsResponseDirTopic {
+	slices.SortFunc(logs, func(x, y describedLog) int { return x.TP().Compare(y.TP()) })
 	var out []kmsg.DescribeLogDirsResponseDirTopic
 	for _, l := range logs {
 		tp := l.TP()
@@ -72,7 +101,7 @@ func describeLogs(logs []*log.Log) []kmsg.DescribeLogDirsResponseDirTopic {
 		}
 		t := &out[len(out)-1]
 		t.Partitions = append(t.Partitions, kmsg.DescribeLogDirsResponseDirTopicPartition{
-			Partition: tp.Partition, Size: l.Size(), OffsetLag: max(l.HighWatermark()-l.EndOffset(), 0),
+			Partition: tp.Partition, Size: l.Size(), OffsetLag: l.lag, IsFuture: l.future,
 		})
 	}
 	return out

@@ -92,11 +92,11 @@ type Broker struct {
 	// ibp is inter.broker.protocol.version; it is known when Run begins.
 	ibp state.IBP
 	isr isrStore
-	// sends and receives are the limits of replication.
-	sends, receives *throttle
-	producerIDs     *producerIDs
-	creations       singleflight.Group
-	admin           *adminServer
+	// sends and receives are the limits of replication, moves that of copying between log directories.
+	sends, receives, moves *throttle
+	producerIDs            *producerIDs
+	creations              singleflight.Group
+	admin                  *adminServer
 	// profiles serves /debug/pprof, nil without jackdaw.pprof.listen.
 	profiles *adminServer
 }

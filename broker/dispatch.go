@@ -44,6 +44,7 @@ var handlers = map[kmsg.Key]func(*Broker, *network.Request){
 	kmsg.CreatePartitions:             (*Broker).handleCreatePartitions,
 	kmsg.DeleteGroups:                 (*Broker).handleDeleteGroups,
 	kmsg.OffsetDelete:                 (*Broker).handleOffsetDelete,
+	kmsg.AlterReplicaLogDirs:          (*Broker).handleAlterReplicaLogDirs,
 	kmsg.DescribeLogDirs:              (*Broker).handleDescribeLogDirs,
 	kmsg.ElectLeaders:                 (*Broker).handleElectLeaders,
 	kmsg.IncrementalAlterConfigs:      (*Broker).handleIncrementalAlterConfigs,

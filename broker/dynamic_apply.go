@@ -35,6 +35,7 @@ func (b *Broker) applyDynamic(ctx context.Context, was, now *config.Broker) {
 	}
 	b.sends.limit.Store(now.Replication.LeaderRate)
 	b.receives.limit.Store(now.Replication.FollowerRate)
+	b.moves.limit.Store(now.Replication.MoveRate)
 	if d := now.Transactions.ProducerExpiration; d != was.Transactions.ProducerExpiration {
 		b.logs.SetProducerExpiration(d)
 	}

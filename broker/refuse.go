@@ -34,6 +34,8 @@ func errorResponse(req kmsg.Request, err error) kmsg.Response {
 		return addPartitionsError(req, code)
 	case *kmsg.WriteTxnMarkersRequest:
 		return writeTxnMarkersError(req, code)
+	case *kmsg.AlterReplicaLogDirsRequest:
+		return alterReplicaLogDirsError(req, code)
 	case *kmsg.CreateACLsRequest:
 		return createACLsError(req, err)
 	case *kmsg.DeleteACLsRequest:
@@ -149,6 +151,20 @@ func addPartitionsError(req *kmsg.AddPartitionsToTxnRequest, code int16) kmsg.Re
 			out.Partitions = append(out.Partitions, kmsg.AddPartitionsToTxnResponseTopicPartition{Partition: p, ErrorCode: code})
 		}
 		resp.Topics = append(resp.Topics, out)
+	}
+	return resp
+}
+
+func alterReplicaLogDirsError(req *kmsg.AlterReplicaLogDirsRequest, code int16) kmsg.Response {
+	resp := req.ResponseKind().(*kmsg.AlterReplicaLogDirsResponse)
+	for _, d := range req.Dirs {
+		for _, t := range d.Topics {
+			out := kmsg.AlterReplicaLogDirsResponseTopic{Topic: t.Topic}
+			for _, p := range t.Partitions {
+				out.Partitions = append(out.Partitions, kmsg.AlterReplicaLogDirsResponseTopicPartition{Partition: p, ErrorCode: code})
+			}
+			resp.Topics = append(resp.Topics, out)
+		}
 	}
 	return resp
 }

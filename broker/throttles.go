@@ -13,7 +13,7 @@ import (
 	"jackdaw/quota"
 )
 
-// throttle is the limit of replication in one direction: which partitions it counts, and how many bytes a second they may use on
+// throttle is the limit of replication in one direction, or of copying between log directories: which partitions it counts, and how many bytes a second they may use on
 // this broker. It implements replication.Throttle. Kafka: ReplicationQuotaManager.
 type throttle struct {
 	now     func() time.Time
@@ -34,8 +34,8 @@ type throttled struct {
 	partitions map[int32]struct{}
 }
 
-func newThrottle(c config.Replication, limit int64) *throttle {
-	t := &throttle{now: time.Now, windows: quota.Windows{Count: c.ThrottleWindows, Size: c.ThrottleWindowSize}}
+func newThrottle(w config.Windows, limit int64) *throttle {
+	t := &throttle{now: time.Now, windows: quota.Windows(w)}
 	t.limit.Store(limit)
 	return t
 }

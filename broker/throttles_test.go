@@ -11,7 +11,7 @@ import (
 
 func newTestThrottle(limit int64) (*throttle, *time.Time) {
 	now := time.Unix(1000, 0)
-	t := newThrottle(config.Replication{ThrottleWindows: 11, ThrottleWindowSize: time.Second}, limit)
+	t := newThrottle(config.Windows{Count: 11, Size: time.Second}, limit)
 	t.now = func() time.Time { return now }
 	return t, &now
 }

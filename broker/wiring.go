@@ -105,8 +105,9 @@ func (b *Broker) openCores() {
 		Lookup:  b.controllerAddress,
 	})
 	b.isr = b.newISRStore()
-	b.sends = newThrottle(b.cfg.Replication, b.cfg.Replication.LeaderRate)
-	b.receives = newThrottle(b.cfg.Replication, b.cfg.Replication.FollowerRate)
+	b.sends = newThrottle(b.cfg.Replication.ThrottleWindows, b.cfg.Replication.LeaderRate)
+	b.receives = newThrottle(b.cfg.Replication.ThrottleWindows, b.cfg.Replication.FollowerRate)
+	b.moves = newThrottle(b.cfg.Replication.MoveWindows, b.cfg.Replication.MoveRate)
 	b.replicas = replication.New(b.replicationConfig())
 	b.openCoordinators()
 	b.controller = controller.New(controller.Config{
@@ -150,6 +151,8 @@ func (b *Broker) replicationConfig() replication.Config {
 		Selector:              b.selector(),
 		LeaderThrottle:        b.sends,
 		FollowerThrottle:      b.receives,
+		MoveThrottle:          b.moves,
+		NumMovers:             b.cfg.Replication.NumMovers,
 		SessionSlots:          b.cfg.FetchSessions,
 		Logger:                b.log,
 		StateChange:           b.stateChange,

@@ -44,7 +44,7 @@ func checkReplicasEqual(t *testing.T, c *cluster.Cluster, topic string, partitio
 
 // logBelow joins a partition's segments and cuts them behind the last batch below hw; an error when the log does not reach it.
 func logBelow(b *cluster.Broker, topic string, partition int, hw int64) ([]byte, error) {
-	segments, err := filepath.Glob(filepath.Join(b.DataDir(), fmt.Sprintf("%s-%d", topic, partition), "*.log"))
+	segments, err := filepath.Glob(filepath.Join(b.Dir, "data*", fmt.Sprintf("%s-%d", topic, partition), "*.log"))
 	if err != nil || len(segments) == 0 {
 		return nil, fmt.Errorf("no segment of %s-%d", topic, partition)
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"path/filepath"
 	"time"
 
 	"jackdaw/metadata"
@@ -99,10 +100,19 @@ type Replication struct {
 	// RackAware is replica.selector.class: consumers are sent to the replica in their rack.
 	RackAware bool
 	// LeaderRate and FollowerRate are the bytes a second of throttled replicas, MaxInt64 for no limit; they are measured over
-	// ThrottleWindows windows.
+	// ThrottleWindows.
 	LeaderRate, FollowerRate int64
-	ThrottleWindows          int
-	ThrottleWindowSize       time.Duration
+	ThrottleWindows          Windows
+	// MoveRate is the same of what is copied between log directories, measured over MoveWindows.
+	MoveRate    int64
+	MoveWindows Windows
+	NumMovers   int // num.replica.alter.log.dirs.threads
+}
+
+// Windows are what a rate is measured over.
+type Windows struct {
+	Count int
+	Size  time.Duration
 }
 
 // Controller is about the controller's own work.
@@ -319,9 +329,22 @@ func newReplication(r *reader) Replication {
 		RackAware:             r.str("replica.selector.class") == rackAwareSelector,
 		LeaderRate:            r.rate("leader.replication.throttled.rate"),
 		FollowerRate:          r.rate("follower.replication.throttled.rate"),
-		ThrottleWindows:       r.int("replication.quota.window.num"),
-		ThrottleWindowSize:    r.seconds("replication.quota.window.size.seconds"),
+		ThrottleWindows:       Windows{r.int("replication.quota.window.num"), r.seconds("replication.quota.window.size.seconds")},
+		MoveRate:              r.rate("replica.alter.log.dirs.io.max.bytes.per.second"),
+		MoveWindows: Windows{
+			r.int("alter.log.dirs.replication.quota.window.num"), r.seconds("alter.log.dirs.replication.quota.window.size.seconds"),
+		},
+		NumMovers: movers(r),
 	}
+}
+
+// movers is num.replica.alter.log.dirs.threads, by default one for each directory.
+func movers(r *reader) int {
+	const key = "num.replica.alter.log.dirs.threads"
+	if r.null(key) {
+		return len(logDirs(r))
+	}
+	return max(r.int(key), 1)
 }
 
 func newController(r *reader) Controller {
@@ -369,13 +392,24 @@ func newTransactions(r *reader) Transactions {
 	}
 }
 
-func newLog(r *reader) Log {
-	dirs := "log.dir"
-	if !r.null("log.dirs") {
-		dirs = "log.dirs"
+// logDirs is log.dirs, or log.dir when that is not set, as absolute paths: that is what DescribeLogDirs tells and a move names.
+func logDirs(r *reader) []string {
+	key := "log.dirs"
+	if r.null(key) {
+		key = "log.dir"
 	}
+	dirs := splitList(r.str(key))
+	for i, d := range dirs {
+		if abs, err := filepath.Abs(d); err == nil {
+			dirs[i] = abs
+		}
+	}
+	return dirs
+}
+
+func newLog(r *reader) Log {
 	return Log{
-		Dirs:                       splitList(r.str(dirs)),
+		Dirs:                       logDirs(r),
 		RecoveryThreads:            r.int("num.recovery.threads.per.data.dir"),
 		RetentionInterval:          r.millis("log.retention.check.interval.ms"),
 		FlushInterval:              r.millis("log.flush.scheduler.interval.ms"),

@@ -6,7 +6,7 @@ import "maps"
 var dynamicKeys = []Key{
 	{"leader.replication.throttled.rate", Long, val("9223372036854775807"), atLeast(0), PerBroker, Honored, "Bytes a second that throttled replicas may send to followers."},
 	{"follower.replication.throttled.rate", Long, val("9223372036854775807"), atLeast(0), PerBroker, Honored, "Bytes a second that throttled replicas may receive."},
-	{"replica.alter.log.dirs.io.max.bytes.per.second", Long, val("9223372036854775807"), atLeast(0), PerBroker, Later, "Bytes a second of moves between data directories."},
+	{"replica.alter.log.dirs.io.max.bytes.per.second", Long, val("9223372036854775807"), atLeast(0), PerBroker, Honored, "Bytes a second of moves between data directories."},
 }
 
 var dynamicByName = func() map[string]*Key {

@@ -292,10 +292,10 @@ func TestAppend_Transactions_MoveTheLastStableOffset(t *testing.T) {
 		if lso := l.LastStableOffset(); lso != 7 {
 			t.Fatalf("none open: lso %d", lso)
 		}
-		if diff := cmp.Diff(want, l.AbortedTxns(0, 7)); diff != "" {
+		if diff := cmp.Diff(want, aborted(t, l, 0, 7)); diff != "" {
 			t.Fatal(diff)
 		}
-		if got := l.AbortedTxns(6, 7); len(got) != 0 {
+		if got := aborted(t, l, 6, 7); len(got) != 0 {
 			t.Fatalf("after the marker: %v", got)
 		}
 		l = f.reopen()

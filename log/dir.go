@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 
 	"jackdaw/internal/vfs"
@@ -31,6 +32,8 @@ type logDir struct {
 	// ghosts are partitions whose log is gone while it may still be in the checkpoints. Guarded by Manager.creating, and
 	// filled by the loading of this directory before that.
 	ghosts map[metadata.TopicPartition]struct{}
+	// cleaned is held while cleaner-offset-checkpoint is read and replaced.
+	cleaned sync.Mutex
 	// saveRecoveryPoints writes the checkpoint of the recovery points of all logs in this directory.
 	saveRecoveryPoints func() error
 }
@@ -83,6 +86,17 @@ func (d *logDir) writeOffsets(name string, m checkpoint.Offsets) error {
 		return err
 	}
 	return nil
+}
+
+// editCleaned changes up to where logs were cleaned. edit reports whether it has changed anything.
+func (d *logDir) editCleaned(warn func(msg string, args ...any), edit func(checkpoint.Offsets) bool) error {
+	d.cleaned.Lock()
+	defer d.cleaned.Unlock()
+	offsets, err := d.readOffsets(checkpoint.Cleaner, warn)
+	if err != nil || !edit(offsets) {
+		return err
+	}
+	return d.writeOffsets(checkpoint.Cleaner, offsets)
 }
 
 // partitionPath is where a partition's files are.

@@ -1,7 +1,8 @@
 // Package log stores partitions on disk in the files of Apache Kafka 3.9, byte for byte.
 //
 // A Manager owns the log directories of a broker: it locks them, loads and recovers the logs in them, runs retention,
-// flushing and checkpoints, and writes the mark of a clean shutdown. A Log is one partition: a list of segments (.log
+// flushing and checkpoints, and writes the mark of a clean shutdown. A partition may have a second, future log in another
+// directory, which somebody else fills, and which then takes the place of the first. A Log is one partition: a list of segments (.log
 // with .index, .timeindex and .txnindex), the leader epochs, and the state of idempotent and transactional producers.
 //
 // # Contract

@@ -150,6 +150,16 @@ func readAll(t *testing.T, l *Log) []int64 {
 	return out
 }
 
+// aborted returns the aborted transactions in [from, upTo), failing on errors.
+func aborted(t *testing.T, l *Log, from, upTo int64) []AbortedTxn {
+	t.Helper()
+	list, err := l.AbortedTxns(from, upTo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
 func contextWithCancel(t *testing.T) (context.Context, context.CancelFunc) {
 	t.Helper()
 	return context.WithCancel(t.Context())

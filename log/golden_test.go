@@ -140,10 +140,10 @@ func TestManager_DirOfKafka_LoadedAndLeftAsItWas(t *testing.T) {
 	}
 	txn, _ := f.m.Get(metadata.TopicPartition{Topic: "txn"})
 	txn.SetHighWatermark(24)
-	if diff := cmp.Diff([]AbortedTxn{{5, 6}}, txn.AbortedTxns(0, 24)); diff != "" || txn.LastStableOffset() != 24 {
+	if diff := cmp.Diff([]AbortedTxn{{5, 6}}, aborted(t, txn, 0, 24)); diff != "" || txn.LastStableOffset() != 24 {
 		t.Error(diff, txn.LastStableOffset())
 	}
-	if hw := f.m.ReadHWCheckpoints(); hw[metadata.TopicPartition{Topic: "txn"}] != 24 || len(hw) != 7 {
+	if hw, stale := f.m.ReadHWCheckpoints(); hw[metadata.TopicPartition{Topic: "txn"}] != 24 || len(hw) != 7 || stale {
 		t.Errorf("high watermarks %v", hw)
 	}
 	if err := f.m.Close(t.Context()); err != nil {

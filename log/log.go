@@ -219,13 +219,13 @@ func (l *Log) ActiveProducers() []ProducerState {
 
 // AbortedTxns lists the aborted transactions that overlap the offsets [from, upTo), in the order of their markers.
 // Kafka: LocalLog.collectAbortedTransactions.
-func (l *Log) AbortedTxns(from, upTo int64) []AbortedTxn {
+func (l *Log) AbortedTxns(from, upTo int64) ([]AbortedTxn, error) {
 	out := []AbortedTxn{}
-	entries, _ := l.AbortedTxnEntries(from, upTo) // after an error the dir is offline; the next call says so
+	entries, err := l.AbortedTxnEntries(from, upTo)
 	for _, t := range entries {
 		out = append(out, AbortedTxn{ProducerID: t.ProducerID, FirstOffset: t.FirstOffset})
 	}
-	return out
+	return out, err
 }
 
 // usable tells whether the log may be used at all.

@@ -29,8 +29,14 @@ type Manager struct {
 	creating sync.Mutex
 	mu       struct {
 		sync.RWMutex
-		logs   map[metadata.TopicPartition]*Log
-		closed bool
+		logs map[metadata.TopicPartition]*Log
+		// futures are copies of logs in the making, each in another directory than its log: see CreateFuture.
+		futures map[metadata.TopicPartition]*Log
+		// preferred are the directories wished for partitions that have no log yet.
+		preferred map[metadata.TopicPartition]*logDir
+		// doubles are logs that were found in two directories, until Open settles it.
+		doubles []*Log
+		closed  bool
 	}
 }
 
@@ -44,7 +50,8 @@ type dirFailure struct {
 func NewManager(o Options) *Manager {
 	o = o.withDefaults()
 	m := &Manager{opts: o, lg: o.Logger.With("component", "log-manager"), failures: make(chan dirFailure, len(o.Dirs))}
-	m.mu.logs = map[metadata.TopicPartition]*Log{}
+	m.mu.logs, m.mu.futures = map[metadata.TopicPartition]*Log{}, map[metadata.TopicPartition]*Log{}
+	m.mu.preferred = map[metadata.TopicPartition]*logDir{}
 	for _, path := range o.Dirs {
 		d := &logDir{path: path, fsys: o.FS, report: m.dirFailed, ghosts: map[metadata.TopicPartition]struct{}{}}
 		d.saveRecoveryPoints = func() error { return m.writeRecoveryPoints(d) }
@@ -63,7 +70,7 @@ func (m *Manager) SetProducerExpiration(d time.Duration) {
 	m.creating.Lock()
 	defer m.creating.Unlock()
 	m.env.producerExpiration.Store(int64(d))
-	for _, l := range m.All() {
+	for _, l := range m.everyLog() {
 		l.mu.Lock()
 		l.mu.producers.SetExpiration(d)
 		l.mu.Unlock()
@@ -107,12 +114,12 @@ func (m *Manager) All() []*Log {
 	return slices.Collect(maps.Values(m.mu.logs))
 }
 
-// inDir returns the logs of a directory.
+// inDir returns the logs of a directory, and the future ones. A partition has at most one of them in a directory.
 func (m *Manager) inDir(d *logDir) []*Log {
-	return slices.DeleteFunc(m.All(), func(l *Log) bool { return l.dir != d })
+	return slices.DeleteFunc(m.everyLog(), func(l *Log) bool { return l.dir != d })
 }
 
-// GetOrCreate returns the log of a partition, made in the directory with the fewest logs if there is none. A zero id
+// GetOrCreate returns the log of a partition, made in the directory that was preferred, or has the fewest logs, if there is none. A zero id
 // asks for no check. kerr.InconsistentTopicID when the log is of another topic; kerr.KafkaStorageError.
 // Kafka: LogManager.getOrCreateLog.
 func (m *Manager) GetOrCreate(tp metadata.TopicPartition, id metadata.TopicID) (*Log, error) {
@@ -133,21 +140,26 @@ func (m *Manager) create(tp metadata.TopicPartition) (*Log, error) {
 		return l, nil
 	}
 	for {
-		d := m.emptiestDir()
+		d := m.preferredDir(tp)
+		if d == nil {
+			d = m.emptiestDir()
+		}
 		if d == nil {
 			return nil, fmt.Errorf("create log %s: no log directory is online: %w", tp, kerr.KafkaStorageError)
 		}
-		l, err := m.createIn(d, tp)
-		if err == nil {
-			return l, nil
+		l, err := m.makeLog(d, tp, d.partitionPath(tp))
+		if err != nil {
+			d.fail(fmt.Errorf("create log %s: %w", tp, err))
+			continue
 		}
-		d.fail(fmt.Errorf("create log %s: %w", tp, err))
+		m.lg.Info("created log", "topic", tp.Topic, "partition", tp.Partition, "dir", d.path)
+		m.satisfied(tp)
+		return l, m.register(m.mu.logs, l)
 	}
 }
 
-// createIn makes a log in a directory.
-func (m *Manager) createIn(d *logDir, tp metadata.TopicPartition) (*Log, error) {
-	path := d.partitionPath(tp)
+// makeLog makes an empty log.
+func (m *Manager) makeLog(d *logDir, tp metadata.TopicPartition, path string) (*Log, error) {
 	if err := m.layGhosts(d, tp); err != nil {
 		return nil, err
 	}
@@ -157,22 +169,23 @@ func (m *Manager) createIn(d *logDir, tp metadata.TopicPartition) (*Log, error) 
 	if err := m.opts.FS.SyncDir(d.path); err != nil {
 		return nil, err
 	}
-	l, err := openLog(m.env, d, tp, path, m.opts.Config(tp.Topic), loadParams{clean: true})
-	if err != nil {
-		return nil, err
-	}
-	m.lg.Info("created log", "topic", tp.Topic, "partition", tp.Partition, "dir", d.path)
-	return l, m.register(l)
+	return openLog(m.env, d, tp, path, m.opts.Config(tp.Topic), loadParams{clean: true})
 }
 
 // layGhosts takes a former log of the partition out of the checkpoints. After a crash, its recovery point would let the new
-// log be trusted where it was never synced, and its start offset would make it begin, empty, above all that it has.
+// log be trusted where it was never synced, its start offset would make it begin, empty, above all that it has, and the
+// cleaner would take it for clean.
 // Kafka: LogManager.asyncDelete, which does it at the deletion.
 func (m *Manager) layGhosts(d *logDir, tp metadata.TopicPartition) error {
 	if _, ok := d.ghosts[tp]; !ok {
 		return nil
 	}
-	if err := errors.Join(m.writeRecoveryPoints(d), m.writeStarts(d)); err != nil {
+	err := errors.Join(m.writeRecoveryPoints(d), m.writeStarts(d), d.editCleaned(m.lg.Warn, func(o checkpoint.Offsets) bool {
+		before := len(o)
+		maps.DeleteFunc(o, func(tp metadata.TopicPartition, _ int64) bool { _, gone := d.ghosts[tp]; return gone })
+		return len(o) < before
+	}))
+	if err != nil {
 		return err
 	}
 	clear(d.ghosts)
@@ -182,21 +195,21 @@ func (m *Manager) layGhosts(d *logDir, tp metadata.TopicPartition) error {
 // errClosed tells that the Manager was closed.
 var errClosed = errors.New("log manager is closed")
 
-// register makes a log known.
-func (m *Manager) register(l *Log) error {
+// register makes a log known, in one of the maps.
+func (m *Manager) register(in map[metadata.TopicPartition]*Log, l *Log) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.mu.closed {
 		return errClosed
 	}
-	m.mu.logs[l.tp] = l
+	in[l.tp] = l
 	return nil
 }
 
 // emptiestDir is the live directory with the fewest logs, nil when none is live. Kafka: LogManager.nextLogDirs.
 func (m *Manager) emptiestDir() *logDir {
 	count := map[*logDir]int{}
-	for _, l := range m.All() {
+	for _, l := range m.everyLog() {
 		count[l.dir]++
 	}
 	var best *logDir
@@ -208,25 +221,18 @@ func (m *Manager) emptiestDir() *logDir {
 	return best
 }
 
-// Delete removes a log: it is gone at once, its directory is renamed, and removed after file.delete.delay.ms. A log that
-// is not there is no error. Kafka: LogManager.asyncDelete.
+// Delete removes a log, and the future one: they are gone at once, their directories are renamed, and removed after
+// file.delete.delay.ms. A log that is not there is no error. Kafka: LogManager.asyncDelete.
 func (m *Manager) Delete(tp metadata.TopicPartition) error {
 	m.creating.Lock()
 	defer m.creating.Unlock()
-	l, ok := m.Get(tp)
-	if !ok {
-		return nil
-	}
-	m.mu.Lock()
-	delete(m.mu.logs, tp)
-	m.mu.Unlock()
-	l.dir.ghosts[tp] = struct{}{}
-	return l.delete()
+	l, f := m.takeOut(m.mu.logs, tp), m.takeOut(m.mu.futures, tp)
+	return errors.Join(m.discard(tp, l), m.discard(tp, f))
 }
 
 // UpdateConfig reads the settings of a topic again; they count from the next append, read and retention on.
 func (m *Manager) UpdateConfig(topic string) {
-	for _, l := range m.All() {
+	for _, l := range m.everyLog() {
 		if l.tp.Topic == topic {
 			l.setConfig(m.opts.Config(topic))
 		}
@@ -235,14 +241,16 @@ func (m *Manager) UpdateConfig(topic string) {
 
 // UpdateAllConfigs reads the settings of all topics again, because the broker's defaults changed.
 func (m *Manager) UpdateAllConfigs() {
-	for _, l := range m.All() {
+	for _, l := range m.everyLog() {
 		l.setConfig(m.opts.Config(l.tp.Topic))
 	}
 }
 
-// ReadHWCheckpoints returns the high watermarks that were last written, of all live directories.
-func (m *Manager) ReadHWCheckpoints() map[metadata.TopicPartition]int64 {
-	all := map[metadata.TopicPartition]int64{}
+// ReadHWCheckpoints returns the high watermarks that were last written of the logs that are in live directories. stale tells
+// that there are more: those of logs that are gone from the directory. The mark of a future log is not told; it is there for
+// the time when that has become the log.
+func (m *Manager) ReadHWCheckpoints() (marks map[metadata.TopicPartition]int64, stale bool) {
+	marks = map[metadata.TopicPartition]int64{}
 	for _, d := range m.dirs {
 		if d.failed.Load() {
 			continue
@@ -252,12 +260,22 @@ func (m *Manager) ReadHWCheckpoints() map[metadata.TopicPartition]int64 {
 			d.fail(err)
 			continue
 		}
-		maps.Copy(all, offsets)
+		for tp, hw := range offsets {
+			l, _ := m.Get(tp)
+			f, _ := m.Future(tp)
+			switch {
+			case l != nil && l.dir == d:
+				marks[tp] = hw
+			case f == nil || f.dir != d:
+				stale = true
+			}
+		}
 	}
-	return all
+	return marks, stale
 }
 
-// WriteHWCheckpoints writes the high watermarks, each in the directory of its log; partitions without log are left out.
+// WriteHWCheckpoints writes the high watermarks, each in the directory of its log; partitions without log are left out. Those
+// of future logs are added.
 func (m *Manager) WriteHWCheckpoints(hws map[metadata.TopicPartition]int64) error {
 	byDir := map[*logDir]checkpoint.Offsets{}
 	for tp, hw := range hws {
@@ -269,6 +287,12 @@ func (m *Manager) WriteHWCheckpoints(hws map[metadata.TopicPartition]int64) erro
 			byDir[l.dir] = checkpoint.Offsets{}
 		}
 		byDir[l.dir][tp] = hw
+	}
+	for _, f := range m.Futures() {
+		if byDir[f.dir] == nil {
+			byDir[f.dir] = checkpoint.Offsets{}
+		}
+		byDir[f.dir][f.tp] = f.HighWatermark()
 	}
 	for _, d := range m.dirs {
 		if byDir[d] == nil && m.hasMarks(d) {
@@ -332,20 +356,26 @@ func (m *Manager) FS() vfs.FS { return m.opts.FS }
 
 // ReadCleanerCheckpoints returns up to where the logs of a directory were cleaned.
 func (m *Manager) ReadCleanerCheckpoints(dir string) (map[metadata.TopicPartition]int64, error) {
-	for _, d := range m.dirs {
-		if d.path == dir {
-			return d.readOffsets(checkpoint.Cleaner, m.lg.Warn)
-		}
+	if d := m.dir(dir); d != nil {
+		return d.readOffsets(checkpoint.Cleaner, m.lg.Warn)
 	}
 	return nil, fmt.Errorf("no log directory %s", dir)
 }
 
-// WriteCleanerCheckpoints replaces cleaner-offset-checkpoint of a directory.
-func (m *Manager) WriteCleanerCheckpoints(dir string, offsets map[metadata.TopicPartition]int64) error {
-	for _, d := range m.dirs {
-		if d.path == dir {
-			return d.writeOffsets(checkpoint.Cleaner, offsets)
+// NoteCleaned writes to cleaner-offset-checkpoint that a log was cleaned up to an offset. cuts is what Cuts was before: a
+// truncation since then, and a move to another directory that has begun, make the note void. Logs that are gone are taken out
+// of the file. Kafka: LogCleanerManager.doneCleaning, updateCheckpoints.
+func (m *Manager) NoteCleaned(l *Log, offset int64, cuts int) error {
+	return l.dir.editCleaned(m.lg.Warn, func(o checkpoint.Offsets) bool {
+		now, _ := m.Get(l.tp)
+		if _, moving := m.Future(l.tp); moving || now != l || l.Cuts() != cuts {
+			return false
 		}
-	}
-	return fmt.Errorf("no log directory %s", dir)
+		o[l.tp] = offset
+		maps.DeleteFunc(o, func(tp metadata.TopicPartition, _ int64) bool {
+			other, ok := m.Get(tp)
+			return !ok || other.dir != l.dir
+		})
+		return true
+	})
 }

@@ -53,7 +53,7 @@ func (m *Manager) every(ctx context.Context, interval time.Duration, f func()) {
 // runRetention applies retention to all logs. Kafka: LogManager.cleanupLogs.
 func (m *Manager) runRetention() {
 	n := 0
-	for _, l := range m.All() {
+	for _, l := range m.everyLog() {
 		deleted, err := l.applyRetention()
 		if err != nil {
 			m.lg.Warn("retention", "topic", l.tp.Topic, "partition", l.tp.Partition, "err", err)
@@ -68,7 +68,7 @@ func (m *Manager) runRetention() {
 
 // runFlush flushes the logs whose records are older than flush.ms.
 func (m *Manager) runFlush() {
-	for _, l := range m.All() {
+	for _, l := range m.everyLog() {
 		if err := l.flushIfOld(); err != nil {
 			m.lg.Warn("flush", "topic", l.tp.Topic, "partition", l.tp.Partition, "err", err)
 		}
@@ -76,7 +76,7 @@ func (m *Manager) runFlush() {
 }
 
 func (m *Manager) expireProducers() {
-	for _, l := range m.All() {
+	for _, l := range m.everyLog() {
 		l.expireProducers()
 	}
 }

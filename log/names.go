@@ -60,11 +60,32 @@ func parseDir(name string) (metadata.TopicPartition, bool) {
 	return metadata.TopicPartition{Topic: name[:i], Partition: int32(p)}, true
 }
 
+// parseFutureDir reads the partition from the name of a future log's directory: topic-partition.uuid-future.
+// Kafka: UnifiedLog.FutureDirPattern.
+func parseFutureDir(name string) (metadata.TopicPartition, bool) {
+	name, future := strings.CutSuffix(name, futureDirSuffix)
+	dot := strings.LastIndexByte(name, '.')
+	if !future || dot < 0 {
+		return metadata.TopicPartition{}, false
+	}
+	return parseDir(name[:dot])
+}
+
+// futureDirName is the name of the directory of a copy that is to replace a log: topic-partition.uuid-future, which may be
+// too long for a file system. Kafka: UnifiedLog.logFutureDirName.
+func futureDirName(tp metadata.TopicPartition) string {
+	return fmt.Sprintf("%s-%d.%s%s", tp.Topic, tp.Partition, uniqueID(), futureDirSuffix)
+}
+
+// Movable tells whether the name of a partition leaves room for that of a future log (KAFKA-4893).
+func Movable(tp metadata.TopicPartition) bool { return len(futureDirName(tp)) <= maxDirName }
+
+func uniqueID() string { return strings.ReplaceAll(uuid.NewString(), "-", "") }
+
 // deleteDirName is the name that a partition's directory gets before it is removed: topic-partition.uuid-delete, with the
 // topic cut if need be. Kafka: UnifiedLog.logDeleteDirName.
 func deleteDirName(tp metadata.TopicPartition) string {
-	id := strings.ReplaceAll(uuid.NewString(), "-", "")
-	suffix := fmt.Sprintf("-%d.%s%s", tp.Partition, id, deleteDirSuffix)
+	suffix := fmt.Sprintf("-%d.%s%s", tp.Partition, uniqueID(), deleteDirSuffix)
 	topic := tp.Topic
 	if n := maxDirName - len(suffix); len(topic) > n {
 		topic = topic[:n]

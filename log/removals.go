@@ -1,6 +1,7 @@
 package log
 
 import (
+	"path/filepath"
 	"sync"
 	"time"
 )
@@ -34,6 +35,20 @@ func (r *removals) add(at time.Time, paths []string, dir *logDir) {
 	r.mu.list = append(r.mu.list, removal{at, paths, dir})
 	r.mu.Unlock()
 	signal(r.wake)
+}
+
+// moved tells that a directory has another name now. A removal that has begun may still miss its files; they are removed when
+// the log is loaded the next time.
+func (r *removals) moved(from, to string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.mu.list {
+		for i, p := range e.paths {
+			if filepath.Dir(p) == from {
+				e.paths[i] = filepath.Join(to, filepath.Base(p))
+			}
+		}
+	}
 }
 
 // signal wakes a loop; one that was told already is not told twice.

@@ -98,9 +98,9 @@ func readSomething(l *Log) error {
 		_, _, err := l.MaxTimestampOffset(end)
 		return allowed(err)
 	case 2:
-		l.AbortedTxns(from, end)
+		_, err := l.AbortedTxns(from, end)
 		l.BytesBetween(from, end)
-		return nil
+		return allowed(err)
 	default:
 		r, err := l.Read(from, 2000, end, true)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"jackdaw/log/checkpoint"
 	"jackdaw/protocol/record"
 )
 
@@ -40,17 +41,41 @@ func (l *Log) TruncateTo(offset int64) (truncated bool, err error) {
 // Kafka: LogManager.truncateTo.
 func (l *Log) cutting(f func() error) error {
 	l.mu.Lock()
-	before := l.recovery.Load()
+	before, cuts := l.recovery.Load(), l.mu.cuts
 	err := l.usable()
 	if err == nil {
 		err = f()
 	}
 	lowered := l.recovery.Load() < before
+	unclean := l.mu.cuts != cuts && l.cfg.Load().Compact
+	base := l.segs.Load().active().base
 	l.mu.Unlock()
 	if err == nil && lowered {
 		err = l.dir.saveRecoveryPoints()
 	}
+	if err == nil && unclean {
+		err = l.uncleanFrom(base)
+	}
 	return err
+}
+
+// uncleanFrom takes back what the cleaner noted above an offset: other records will come there.
+// Kafka: LogCleanerManager.maybeTruncateCheckpoint.
+func (l *Log) uncleanFrom(offset int64) error {
+	return l.dir.editCleaned(l.lg.Warn, func(o checkpoint.Offsets) bool {
+		if o[l.tp] <= offset {
+			return false
+		}
+		o[l.tp] = offset
+		return true
+	})
+}
+
+// Cuts counts the truncations since the log was loaded.
+func (l *Log) Cuts() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.cuts
 }
 
 // truncateLocked cuts inside the present segments. The later segments go first, from the last one on, and durably: a crash

@@ -66,6 +66,7 @@ var table = []API{
 	row(31, "DeleteAcls", 0, 3, 2, `filters[](resourceType:i1 resourceName:s? patternType:i1@1 principal:s? host:s? operation:i1 permission:i1)`),
 	row(32, "DescribeConfigs", 0, 4, 4, `resources[](type:i1 name:s keys[]s?) includeSynonyms:i1@1 includeDocumentation:i1@3`),
 	row(33, "AlterConfigs", 0, 2, 2, `resources[](type:i1 name:s configs[](name:s value:s?)) validateOnly:i1`),
+	row(34, "AlterReplicaLogDirs", 0, 2, 2, `dirs[](path:s topics[](topic:s partitions[]i4))`),
 	row(35, "DescribeLogDirs", 0, 4, 2, `topics[]?(topic:s partitions[]i4)`),
 	row(36, "SaslAuthenticate", 0, 2, 2, `authBytes:b`),
 	row(37, "CreatePartitions", 0, 3, 2, `topics[](topic:s count:i4 assignments[]?(replicas[]i4)) timeoutMs:i4 validateOnly:i1`),

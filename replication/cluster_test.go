@@ -87,7 +87,7 @@ func (nd *node) start() {
 	nd.c.t.Helper()
 	nd.c.epochs++
 	nd.epoch = nd.c.epochs
-	nd.logs = log.NewManager(log.Options{FS: nd.fs, Dirs: []string{"/data"}, Config: func(string) log.Config {
+	nd.logs = log.NewManager(log.Options{FS: nd.fs, Dirs: []string{dirA, dirB}, Config: func(string) log.Config {
 		nd.c.mu.Lock()
 		defer nd.c.mu.Unlock()
 		return nd.c.cfg

@@ -85,7 +85,11 @@ type Config struct {
 	// LeaderThrottle limits what followers that are not in sync are sent, FollowerThrottle what this broker fetches (KIP-73). Nil:
 	// no limit.
 	LeaderThrottle, FollowerThrottle Throttle
-	Logger                           *slog.Logger
+	// MoveThrottle limits what is copied between log directories, of all partitions. Nil: no limit.
+	MoveThrottle Throttle
+	// NumMovers is num.replica.alter.log.dirs.threads.
+	NumMovers int
+	Logger    *slog.Logger
 	// StateChange is Kafka's state.change.logger.
 	StateChange *slog.Logger
 	Metrics     prometheus.Registerer
@@ -126,6 +130,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.ListOffsetsVersion, 9)
 	setDefault(&c.EpochEndVersion, 3)
 	setDefault(&c.NumFetchers, 1)
+	setDefault(&c.NumMovers, 1)
 	setDefault(&c.SessionSlots, 1000)
 	return c
 }

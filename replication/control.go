@@ -65,15 +65,11 @@ func (m *ReplicaManager) loadHWCheckpoints() {
 	if loaded {
 		return
 	}
-	marks, wrong := map[metadata.TopicPartition]int64{}, false
-	for tp, hw := range m.cfg.Logs.ReadHWCheckpoints() {
-		l, ok := m.cfg.Logs.Get(tp)
-		if !ok {
-			wrong = true
-			continue
+	marks, wrong := m.cfg.Logs.ReadHWCheckpoints()
+	for tp, hw := range marks {
+		if l, ok := m.cfg.Logs.Get(tp); ok && l.EndOffset() < hw {
+			marks[tp], wrong = l.EndOffset(), true
 		}
-		marks[tp] = min(hw, l.EndOffset())
-		wrong = wrong || marks[tp] != hw
 	}
 	m.mu.Lock()
 	m.mu.checkpointed = marks
@@ -115,10 +111,12 @@ func (m *ReplicaManager) apply(s *PartitionState, t *transitions) error {
 		m.host(p)
 	}
 	if s.Leader == m.cfg.BrokerID {
-		return p.lead(s, l, t)
+		err = p.lead(s, l, t)
+	} else {
+		p.follow(s, l, t)
 	}
-	p.follow(s, l, t)
-	return nil
+	m.resumeMove(p)
+	return err
 }
 
 // host makes a new partition known.
@@ -196,12 +194,15 @@ func (s *PartitionState) state() isr.State {
 	return isr.State{LeaderAndISR: s.LeaderAndISR, Replicas: s.Replicas, Adding: s.Adding}
 }
 
-// lead makes this broker the leader, or updates its leadership.
+// lead makes this broker the leader, or updates its leadership. A log that has one by now stays, as it may have replaced l.
 func (p *Partition) lead(s *PartitionState, l *log.Log, t *transitions) error {
 	p.tenure.Lock()
 	defer p.tenure.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if now := p.Log(); now != nil {
+		l = now
+	}
 	core := p.mu.core
 	core.SetMinInsync(int(l.Config().MinInsyncReplicas))
 	was := p.view.Load()
@@ -275,6 +276,9 @@ func (p *Partition) follow(s *PartitionState, l *log.Log, t *transitions) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	was := p.view.Load()
+	if was.log != nil {
+		l = was.log
+	}
 	newEpoch, ok := p.mu.core.BecomeFollower(s.state())
 	if !ok {
 		p.logSkipped(s)
@@ -299,12 +303,35 @@ func (p *Partition) follow(s *PartitionState, l *log.Log, t *transitions) {
 	t.follow = append(t.follow, followed{p: p, leader: s.Leader, epoch: v.epoch, topicID: v.topicID})
 }
 
+// leaveDir takes the replica offline if its log is in a directory that has failed, and ends its move there.
+func (p *Partition) leaveDir(dir string) (offline, unmoved bool) {
+	p.tenure.Lock()
+	defer p.tenure.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.moving.Lock()
+	defer p.moving.Unlock()
+	l, f := p.Log(), p.moving.future
+	offline, unmoved = l != nil && l.Dir() == dir, f != nil && f.Dir() == dir
+	if offline {
+		p.goOfflineLocked()
+	}
+	if offline || unmoved {
+		p.moving.future = nil
+	}
+	return offline, unmoved
+}
+
 // goOffline ends the role of a replica whose log directory has failed.
 func (p *Partition) goOffline() {
 	p.tenure.Lock()
 	defer p.tenure.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.goOfflineLocked()
+}
+
+func (p *Partition) goOfflineLocked() {
 	p.mu.core.Stop()
 	p.publishLocked(func(v *view) { v.role, v.log, v.offline, v.epochStart = isr.None, nil, true, isr.Unknown })
 }

@@ -81,7 +81,7 @@ func (p *Partition) deleteBelow(offset int64) (int64, error) {
 	return offset, v.log.IncrementStartOffset(offset)
 }
 
-// lowWatermark returns the least log start of the live replicas.
+// lowWatermark returns the least log start of the live replicas, and of the copy in another directory.
 func (p *Partition) lowWatermark() (int64, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,7 +90,11 @@ func (p *Partition) lowWatermark() (int64, error) {
 		return -1, err
 	}
 	p.aliveLocked(p.mu.core)
-	return p.mu.core.LowWatermark(v.log.StartOffset()), nil
+	low := p.mu.core.LowWatermark(v.log.StartOffset())
+	if f := p.future(); f != nil {
+		low = min(low, f.StartOffset())
+	}
+	return low, nil
 }
 
 // deleteWait is a partition whose replicas may not have followed yet.

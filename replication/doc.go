@@ -8,15 +8,17 @@
 //
 // # Concurrency
 //
-// Locks are taken in the order ReplicaManager.mu, Partition.tenure, Partition.mu, Log.mu. Only the log's own work is done
-// under a Partition's locks; callbacks, wake-ups and proposals come after they were released, so one may overtake another:
-// each carries an epoch or can be repeated. Reads by consumers take no lock of a partition. LeaderAndIsr and StopReplica are
-// executed one at a time, in the order they came, and so are the OnLeadership callbacks.
+// Locks are taken in the order ReplicaManager.mu, Partition.tenure, Partition.mu, Partition.moving, Log.mu. Only the
+// log's own work is done under a Partition's locks; callbacks, wake-ups and proposals come after they were released, so
+// one may overtake another: each carries an epoch or can be repeated. Reads by consumers take no lock of a partition.
+// LeaderAndIsr and StopReplica are executed one at a time, in the order they came, and so are the OnLeadership
+// callbacks.
 //
 // # Goroutines
 //
 // Run has four: the tick that looks for lagging followers, the high watermark checkpoint, and the timers of the two
-// purgatories; and one for each fetcher.
+// purgatories; one for each fetcher; and one for each mover, which copies logs to other log directories: see
+// docs/adr/0008.
 //
 // # Files
 //

@@ -263,11 +263,11 @@ func latest(l *log.Log) metadata.LeaderEpoch {
 	return metadata.NoEpoch
 }
 
-// truncateLocked cuts the log. A cut below the high watermark loses what was committed: only an unclean election can
+// truncateLocked cuts the log, and the future log with it. A cut below the high watermark loses what was committed: only an unclean election can
 // ask for it, and it is said loudly.
 func (p *Partition) truncateLocked(v *view, offset int64, why string) error {
 	end, hw := v.log.EndOffset(), v.log.HighWatermark()
-	if _, err := v.log.TruncateTo(offset); err != nil {
+	if err := p.cutBothLocked(v.log, offset); err != nil {
 		return p.wrap("truncate", err)
 	}
 	now := v.log.EndOffset()
@@ -283,6 +283,29 @@ func (p *Partition) truncateLocked(v *view, offset int64, why string) error {
 		lg.Warn("Truncated records that the leader does not have")
 	}
 	return nil
+}
+
+// cutBothLocked cuts the log and its copy, between two pieces that are copied. That the copy cannot be cut is a failure of its
+// disk, and none of the log's. Kafka: ReplicaFetcherThread.truncate, markPartitionsForTruncation.
+func (p *Partition) cutBothLocked(l *log.Log, offset int64) error {
+	p.moving.Lock()
+	defer p.moving.Unlock()
+	if _, err := l.TruncateTo(offset); err != nil {
+		return err
+	}
+	if f := p.moving.future; f != nil {
+		if _, err := f.TruncateTo(l.EndOffset()); err != nil {
+			p.m.cfg.Logger.Error("future log not truncated", "partition", p.tp, "offset", offset, "err", err)
+		}
+	}
+	return nil
+}
+
+// restartLocked is TruncateFullyAndStartAt between two pieces that are copied. The copy finds out with the next.
+func (p *Partition) restartLocked(l *log.Log, offset int64) error {
+	p.moving.Lock()
+	defer p.moving.Unlock()
+	return l.TruncateFullyAndStartAt(offset)
 }
 
 // resetTo brings the log into the leader's range, and reports whether that changed its end.
@@ -302,7 +325,7 @@ func (p *Partition) resetTo(epoch metadata.LeaderEpoch, leaderEnd, leaderStart i
 		return true, p.truncateLocked(v, r.Offset, "leader ends before us")
 	case r.Restart:
 		lg.Warn("Reset fetch offset to the leader's start", "to", r.Offset)
-		return true, p.wrap("restart", v.log.TruncateFullyAndStartAt(r.Offset))
+		return true, p.wrap("restart", p.restartLocked(v.log, r.Offset))
 	}
 	return false, nil
 }

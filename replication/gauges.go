@@ -32,12 +32,17 @@ var totalNames = [...]gaugeName{
 	{bean: "ReplicaManager", name: "ReassigningPartitions", help: "Partitions led here that are being reassigned."},
 	{bean: "ReplicaFetcherManager", name: "MaxLag", help: "Records that the worst follower on this broker is behind.", labels: replicaClient},
 	{bean: "ReplicaFetcherManager", name: "FailedPartitionsCount", help: "Partitions no longer fetched after an error.", labels: replicaClient},
+	{bean: "ReplicaAlterLogDirsManager", name: "MaxLag", help: "Records that the worst copy in another log directory is behind.", labels: moverClient},
+	{bean: "ReplicaAlterLogDirsManager", name: "FailedPartitionsCount", help: "Partitions no longer copied after an error.", labels: moverClient},
 	{bean: "DelayedOperationPurgatory", name: "PurgatorySize", help: "Requests that wait.", labels: prometheus.Labels{"delayedOperation": "Produce"}},
 	{bean: "DelayedOperationPurgatory", name: "PurgatorySize", help: "Requests that wait.", labels: prometheus.Labels{"delayedOperation": "Fetch"}},
 	{bean: "DelayedOperationPurgatory", name: "PurgatorySize", help: "Requests that wait.", labels: prometheus.Labels{"delayedOperation": "DeleteRecords"}},
 }
 
-var replicaClient = prometheus.Labels{"clientId": "Replica"}
+var (
+	replicaClient = prometheus.Labels{"clientId": "Replica"}
+	moverClient   = prometheus.Labels{"clientId": "ReplicaAlterLogDirs"}
+)
 
 // partitionNames are in the order of Status.gauges. Kafka: kafka.cluster:type=Partition.
 var partitionNames = [...]gaugeName{
@@ -112,7 +117,7 @@ func (g *gauges) count(all []Status) [len(totalNames)]int64 {
 	}
 	return [...]int64{
 		leaders, int64(len(all)), offline, underReplicated, underMin, atMin, reassigning,
-		g.m.fetchers.maxLag(), int64(g.m.fetchers.failed()),
+		g.m.fetchers.maxLag(), int64(g.m.fetchers.failed()), g.m.movers.maxLag(), int64(g.m.movers.failed()),
 		int64(g.m.produce.Waiting()), int64(g.m.fetch.Waiting()), int64(g.m.deletes.Waiting()),
 	}
 }

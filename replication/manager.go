@@ -24,6 +24,7 @@ type ReplicaManager struct {
 	metrics  *metrics
 	sessions *SessionCache
 	fetchers *fetchers
+	movers   movers
 	produce  *purgatory.Purgatory[metadata.TopicPartition]
 	fetch    *purgatory.Purgatory[fetchKey]
 	deletes  *purgatory.Purgatory[metadata.TopicPartition]
@@ -65,6 +66,7 @@ func New(c Config) *ReplicaManager {
 	m.mu.partitions = map[metadata.TopicPartition]*Partition{}
 	m.mu.removed = map[metadata.TopicPartition]removal{}
 	m.fetchers = newFetchers(m)
+	m.movers = newMovers(m)
 	m.metrics = newMetrics(c.Metrics, m)
 	return m
 }
@@ -83,6 +85,7 @@ func (m *ReplicaManager) Run(ctx context.Context) error {
 	g.Go("isr-expiration", m.tickLoop)
 	g.Go("high-watermark-checkpoint", m.checkpointLoop)
 	m.fetchers.start(g)
+	m.movers.start(g)
 	<-g.Context().Done()
 	m.fetchers.stop()
 	return g.Wait()
@@ -232,7 +235,7 @@ func (m *ReplicaManager) ControllerEpoch() int32 {
 	return m.mu.controllerEpoch
 }
 
-// LogDirFailed takes all replicas in a log directory offline. The caller tells the controller.
+// LogDirFailed takes all replicas in a log directory offline, and ends the moves to it. The caller tells the controller.
 // Kafka: ReplicaManager.handleLogDirFailure.
 func (m *ReplicaManager) LogDirFailed(dir string) {
 	m.control <- struct{}{}
@@ -240,12 +243,18 @@ func (m *ReplicaManager) LogDirFailed(dir string) {
 	var changes []LeadershipChange
 	var tps []metadata.TopicPartition
 	for _, p := range m.Partitions() {
-		l := p.Log()
-		if l == nil || l.Dir() != dir {
+		epoch, _ := p.Leads()
+		offline, unmoved := p.leaveDir(dir)
+		if offline || unmoved {
+			m.movers.remove(p.tp)
+		}
+		if unmoved {
+			m.cfg.Logger.Warn("replica is not moved, since the new log directory has failed", "partition", p.tp, "dir", dir)
+			m.cfg.Logs.ForgetFuture(p.tp)
+		}
+		if !offline {
 			continue
 		}
-		epoch, _ := p.Leads()
-		p.goOffline()
 		m.fetchers.remove(p.tp)
 		tps = append(tps, p.tp)
 		changes = append(changes, LeadershipChange{TP: p.tp, Epoch: epoch})

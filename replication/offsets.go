@@ -28,6 +28,9 @@ func (m *ReplicaManager) ListOffset(q ListOffsetQuery) (log.TimestampOffset, err
 		return notFound, p.wrap("list offsets of", err)
 	}
 	at, err := p.offsetFor(v, &q)
+	if p.replaced(v, err) {
+		at, err = p.offsetFor(p.view.Load(), &q)
+	}
 	if err != nil {
 		return notFound, p.wrap("list offsets of", err)
 	}
@@ -135,6 +138,9 @@ func (m *ReplicaManager) LegacyOffsets(q ListOffsetQuery, limit int) ([]int64, e
 		out = []int64{v.log.StartOffset()}
 	default:
 		at, found, err := v.log.OffsetForTimestamp(q.Timestamp, end)
+		if p.replaced(v, err) {
+			at, found, err = p.Log().OffsetForTimestamp(q.Timestamp, end)
+		}
 		if err != nil {
 			return nil, p.wrap("list offsets of", err)
 		}

@@ -29,6 +29,13 @@ type Partition struct {
 		sync.Mutex
 		core *isr.Core
 	}
+	// moving is held while the future log is filled, and by what cuts or replaces either log. It comes after mu, before Log.mu;
+	// see docs/adr/0008.
+	moving struct {
+		sync.Mutex
+		// future is the copy of the log in another directory, nil when there is none.
+		future *log.Log
+	}
 }
 
 // view is the state of a partition between two transitions. It is never changed after it was published.
@@ -211,16 +218,6 @@ func (p *Partition) Status() Status {
 	s.ISRChangePending = core.Pending()
 	s.Replicas = slices.Clone(core.Remotes())
 	return s
-}
-
-// Lag returns by how many records this replica is behind what is committed, as DescribeLogDirs tells it.
-// Kafka: UnifiedLog lag in ReplicaManager.getLogEndOffsetLag.
-func (p *Partition) Lag() int64 {
-	v := p.view.Load()
-	if v.log == nil {
-		return 0
-	}
-	return max(0, v.log.HighWatermark()-v.log.EndOffset())
 }
 
 // wrap names the partition in an error; nil stays nil.

@@ -129,18 +129,17 @@ func (p *Partition) read(req *FetchRequest, fp *FetchPartition, out *FetchResult
 			return v, effects{}, err
 		}
 	}
-	upTo := req.bound(v.log)
 	out.positions(v.log)
 	if req.fromFollower() && p.holdBack(req.Replica) {
 		return v, e, nil
 	}
-	out.Records, err = v.log.Read(fp.Offset, maxBytes, upTo, minOne)
+	err = p.readLog(v, req, fp, out, maxBytes, minOne)
+	if p.replaced(v, err) {
+		v = p.view.Load()
+		err = p.readLog(v, req, fp, out, maxBytes, minOne)
+	}
 	if err != nil {
 		return v, e, p.wrap("fetch from", err)
-	}
-	out.TooSmall = req.HardMaxBytes && out.Records.Size() == 0 && fp.Offset < upTo && maxBytes > 0
-	if req.ReadCommitted && req.Replica == metadata.NoBroker {
-		out.Aborted = abortedTxns(v.log, fp.Offset, upTo, out.Records)
 	}
 	if !req.fromFollower() {
 		p.stats.bytesOut.Add(float64(out.Records.Size()))
@@ -150,14 +149,29 @@ func (p *Partition) read(req *FetchRequest, fp *FetchPartition, out *FetchResult
 	return v, e, nil
 }
 
-// abortedTxns lists the aborted transactions in what was read; never nil, since null means read_uncommitted.
-func abortedTxns(l *log.Log, from, upTo int64, r log.Records) []log.AbortedTxn {
-	if r.Size() > 0 {
-		if list := l.AbortedTxns(from, l.UpperBound(r, upTo)); list != nil {
-			return list
-		}
+// readLog fills in the records, and what a consumer has to know of them.
+func (p *Partition) readLog(v *view, req *FetchRequest, fp *FetchPartition, out *FetchResult, maxBytes int, minOne bool) (err error) {
+	upTo := req.bound(v.log)
+	if out.Records, err = v.log.Read(fp.Offset, maxBytes, upTo, minOne); err != nil {
+		return err
 	}
-	return []log.AbortedTxn{}
+	out.TooSmall = req.HardMaxBytes && out.Records.Size() == 0 && fp.Offset < upTo && maxBytes > 0
+	if !req.ReadCommitted || req.Replica != metadata.NoBroker {
+		return nil
+	}
+	if out.Aborted, err = abortedTxns(v.log, fp.Offset, upTo, out.Records); err != nil {
+		out.Records.Release()
+		out.Records = log.Records{}
+	}
+	return err
+}
+
+// abortedTxns lists the aborted transactions in what was read; never nil, since null means read_uncommitted.
+func abortedTxns(l *log.Log, from, upTo int64, r log.Records) ([]log.AbortedTxn, error) {
+	if r.Size() == 0 {
+		return []log.AbortedTxn{}, nil
+	}
+	return l.AbortedTxns(from, l.UpperBound(r, upTo))
 }
 
 // positions fills in the offsets of an answer without error.
@@ -188,9 +202,11 @@ func (p *Partition) followerFetched(v *view, req *FetchRequest, fp *FetchPartiti
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if now := p.view.Load(); now.term != v.term || now.role != isr.Leader {
+	now := p.view.Load()
+	if now.term != v.term || now.role != isr.Leader {
 		return effects{}, p.wrap("fetch from", kerr.NotLeaderForPartition)
 	}
+	v = now // the log may be another, in another directory
 	if fp.Offset < v.log.StartOffset() || fp.Offset > v.log.EndOffset() {
 		return effects{}, p.wrap("fetch from", kerr.OffsetOutOfRange)
 	}

@@ -407,7 +407,7 @@ func TestCheckpointHW_ReplicaNotToldItsRole_KeepsItsMark(t *testing.T) {
 		if err := c.nodes[1].m.CheckpointHW(); err != nil {
 			t.Fatal(err)
 		}
-		marks := c.nodes[1].logs.ReadHWCheckpoints()
+		marks, _ := c.nodes[1].logs.ReadHWCheckpoints()
 		if marks[t0] != 1 || marks[u0] != 2 {
 			t.Fatalf("marks %v", marks)
 		}
@@ -429,7 +429,7 @@ func TestStopReplicas_KilledAfterDeletion_NewTopicHasNoMark(t *testing.T) {
 		}
 		nd.kill()
 		nd.start()
-		if marks := nd.logs.ReadHWCheckpoints(); len(marks) != 0 {
+		if marks, stale := nd.logs.ReadHWCheckpoints(); len(marks) != 0 || stale {
 			t.Fatalf("marks %v of a deleted topic", marks)
 		}
 	})
@@ -451,7 +451,7 @@ func TestApplyLeaderAndISR_MarkWithoutLog_IsRemoved(t *testing.T) {
 		nd.kill()
 		nd.start()
 		c.create(u0, 1)
-		if marks := nd.logs.ReadHWCheckpoints(); len(marks) != 0 {
+		if marks, stale := nd.logs.ReadHWCheckpoints(); len(marks) != 0 || stale {
 			t.Fatalf("marks %v without a log", marks)
 		}
 	})

@@ -62,6 +62,7 @@ func (m *ReplicaManager) stopOne(s *StopReplica) error {
 			return err
 		}
 		m.fetchers.remove(s.TP)
+		m.movers.remove(s.TP)
 		p.stop(s.Delete)
 	}
 	m.cfg.StateChange.Info("Replica stopped", "partition", s.TP, "leaderEpoch", s.LeaderEpoch, "delete", s.Delete)
@@ -71,9 +72,6 @@ func (m *ReplicaManager) stopOne(s *StopReplica) error {
 	m.forget(p, s)
 	if p != nil {
 		m.metrics.release(s.TP.Topic)
-	}
-	if _, ok := m.cfg.Logs.Get(s.TP); !ok {
-		return nil
 	}
 	return m.cfg.Logs.Delete(s.TP)
 }
@@ -138,6 +136,9 @@ func (p *Partition) stop(deleted bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.core.Stop()
+	if deleted {
+		p.setFuture(nil)
+	}
 	p.publishLocked(func(v *view) {
 		v.role, v.epochStart = isr.None, isr.Unknown
 		if deleted {

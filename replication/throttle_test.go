@@ -14,11 +14,18 @@ type switchThrottle struct {
 	topic    string
 	exceeded atomic.Bool
 	recorded atomic.Int64
+	// full, if set, is after how many bytes the limit is exceeded.
+	full atomic.Int64
 }
 
 func (s *switchThrottle) Throttled(tp metadata.TopicPartition) bool { return tp.Topic == s.topic }
 func (s *switchThrottle) Exceeded() bool                            { return s.exceeded.Load() }
-func (s *switchThrottle) Record(n int)                              { s.recorded.Add(int64(n)) }
+func (s *switchThrottle) Record(n int) {
+	total := s.recorded.Add(int64(n))
+	if full := s.full.Load(); full > 0 && total >= full {
+		s.exceeded.Store(true)
+	}
+}
 
 // In both directions: a replica outside of the ISR is held up while the limit is used up, one in sync never, nor are
 // partitions that are not listed.

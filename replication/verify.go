@@ -17,26 +17,27 @@ type TxnBatch struct {
 // BeginVerification prepares the leader's log for a transactional batch: see log.Log. Errors are those of Append for a
 // partition that is not led here. Kafka: ReplicaManager.maybeStartTransactionVerificationForPartition.
 func (m *ReplicaManager) BeginVerification(b TxnBatch) (g log.VerificationGuard, needed bool, err error) {
-	v, err := m.ledHere(b.TP)
-	if err != nil {
-		return 0, false, err
-	}
-	g, needed = v.log.BeginVerification(b.ProducerID, b.ProducerEpoch, b.Sequence)
-	return g, needed, nil
+	err = m.onLeader(b.TP, func(l *log.Log) { g, needed = l.BeginVerification(b.ProducerID, b.ProducerEpoch, b.Sequence) })
+	return g, needed, err
 }
 
 // ConfirmVerification tells the log that the transaction coordinator knows the transaction. A leadership lost meanwhile is
 // found by the append.
 func (m *ReplicaManager) ConfirmVerification(b TxnBatch, g log.VerificationGuard) {
-	if v, err := m.ledHere(b.TP); err == nil {
-		v.log.ConfirmVerification(b.ProducerID, g)
-	}
+	_ = m.onLeader(b.TP, func(l *log.Log) { l.ConfirmVerification(b.ProducerID, g) })
 }
 
-func (m *ReplicaManager) ledHere(tp metadata.TopicPartition) (*view, error) {
+// onLeader calls f with the log of a partition that is led here, which is not replaced meanwhile.
+func (m *ReplicaManager) onLeader(tp metadata.TopicPartition, f func(l *log.Log)) error {
 	p, err := m.Partition(tp)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return p.check(metadata.NoEpoch, true)
+	p.tenure.RLock()
+	defer p.tenure.RUnlock()
+	v, err := p.check(metadata.NoEpoch, true)
+	if err == nil {
+		f(v.log)
+	}
+	return err
 }

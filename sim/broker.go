@@ -327,17 +327,13 @@ func (p *process) loadMarks() {
 	if p.marks != nil {
 		return
 	}
-	p.marks = map[metadata.TopicPartition]int64{}
-	wrong := false
-	for tp, hw := range p.logs.ReadHWCheckpoints() {
-		l, ok := p.logs.Get(tp)
-		if !ok {
-			wrong = true
-			continue
+	marks, wrong := p.logs.ReadHWCheckpoints()
+	for tp, hw := range marks {
+		if l, ok := p.logs.Get(tp); ok && l.EndOffset() < hw {
+			marks[tp], wrong = l.EndOffset(), true
 		}
-		p.marks[tp] = min(hw, l.EndOffset())
-		wrong = wrong || p.marks[tp] != hw
 	}
+	p.marks = marks
 	if wrong {
 		p.checkpointHW()
 	}

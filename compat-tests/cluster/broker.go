@@ -22,7 +22,7 @@ type Broker struct {
 	ID     int
 	Kind   Kind
 	Dir    string            // server.properties and the data
-	Config map[string]string // what server.properties gets; change it before a Start
+	Config map[string]string // what server.properties gets, with {dir} for Dir; change it before a Start
 	port   *Port
 }
 
@@ -90,7 +90,7 @@ func (b *Broker) propertiesFile() string { return filepath.Join(b.Dir, "server.p
 func (b *Broker) Launch() error {
 	var text strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(b.Config)) {
-		fmt.Fprintf(&text, "%s=%s\n", key, b.Config[key])
+		fmt.Fprintf(&text, "%s=%s\n", key, strings.ReplaceAll(b.Config[key], "{dir}", b.Dir))
 	}
 	if err := os.WriteFile(b.propertiesFile(), []byte(text.String()), 0o644); err != nil {
 		return err

@@ -3,8 +3,8 @@ package cleaner
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -24,13 +24,11 @@ type Cleaner struct {
 	mu       struct {
 		sync.Mutex
 		busy map[metadata.TopicPartition]bool
-		// bad are the logs that could not be cleaned.
-		bad map[metadata.TopicPartition]bool
+		// bad are the logs that could not be cleaned, by the topic that they are of.
+		bad map[metadata.TopicPartition]metadata.TopicID
 	}
 	// tuned holds the newest Tuning that the workers do not know of yet.
 	tuned chan Tuning
-	// checkpoints serializes changes of the checkpoint files, which are read and replaced as a whole.
-	checkpoints sync.Mutex
 }
 
 // New allocates a Cleaner; Run works.
@@ -38,7 +36,7 @@ func New(o Options) *Cleaner {
 	o = o.withDefaults()
 	c := &Cleaner{o: o, lg: o.Logger.With("component", "log-cleaner"), throttle: newThrottle(o.BytesPerSecond, o.Now), tuned: make(chan Tuning, 1)}
 	c.mu.busy = map[metadata.TopicPartition]bool{}
-	c.mu.bad = map[metadata.TopicPartition]bool{}
+	c.mu.bad = map[metadata.TopicPartition]metadata.TopicID{}
 	c.metrics = newMetrics(o.Metrics, c.uncleanable)
 	return c
 }
@@ -115,12 +113,15 @@ type job struct {
 	log   *log.Log
 	state plan.Log
 	rng   plan.Range
+	// cuts is Log.Cuts before the pass.
+	cuts int
 }
 
 // take chooses a log and marks it as taken; nil when there is none.
 func (c *Cleaner) take() *job {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.forgiveLocked()
 	var logs []*log.Log
 	var states []plan.Log
 	for _, dir := range c.o.Logs.LiveDirs() {
@@ -130,7 +131,10 @@ func (c *Cleaner) take() *job {
 			continue
 		}
 		for _, l := range c.o.Logs.All() {
-			if l.Dir() != dir || !l.Config().Compact || c.mu.busy[l.TP()] || c.mu.bad[l.TP()] {
+			if l.Dir() != dir || !l.Config().Compact || c.mu.busy[l.TP()] || c.moving(l) {
+				continue
+			}
+			if _, bad := c.mu.bad[l.TP()]; bad {
 				continue
 			}
 			offset, ok := done[l.TP()]
@@ -148,7 +152,24 @@ func (c *Cleaner) take() *job {
 			"log", logs[i].TP(), "checkpoint", states[i].Checkpoint)
 	}
 	c.mu.busy[logs[i].TP()] = true
-	return &job{logs[i], states[i], rng}
+	return &job{logs[i], states[i], rng, logs[i].Cuts()}
+}
+
+// forgiveLocked forgets the bad logs that are gone, be it that there is another of that name.
+// Kafka: LogCleanerManager.maintainUncleanablePartitions.
+func (c *Cleaner) forgiveLocked() {
+	maps.DeleteFunc(c.mu.bad, func(tp metadata.TopicPartition, id metadata.TopicID) bool {
+		l, ok := c.o.Logs.Get(tp)
+		return !ok || l.TopicID() != id
+	})
+}
+
+// moving tells whether a log is on its way to another directory, or gone. It is left alone then: what was copied before a pass
+// would be taken for clean there. Kafka: LogCleanerManager.abortAndPauseCleaning.
+func (c *Cleaner) moving(l *log.Log) bool {
+	_, moving := c.o.Logs.Future(l.TP())
+	now, _ := c.o.Logs.Get(l.TP())
+	return moving || now != l
 }
 
 // stateOf describes a log to the plan.
@@ -179,8 +200,8 @@ func (c *Cleaner) done(j *job, end int64, err error) {
 	tp := j.log.TP()
 	switch {
 	case err == nil:
-		err = c.note(j.log.Dir(), tp, end)
-	case errors.Is(err, log.ErrChanged), errors.Is(err, context.Canceled):
+		err = c.o.Logs.NoteCleaned(j.log, end, j.cuts)
+	case errors.Is(err, log.ErrChanged), errors.Is(err, context.Canceled), c.moving(j.log):
 		c.lg.Info("cleaning was given up", "log", tp, "err", err)
 		err = nil
 	}
@@ -189,26 +210,6 @@ func (c *Cleaner) done(j *job, end int64, err error) {
 	delete(c.mu.busy, tp)
 	if err != nil {
 		c.lg.Error("log cannot be cleaned, leaving it alone", "log", tp, "err", err)
-		c.mu.bad[tp] = true
+		c.mu.bad[tp] = j.log.TopicID()
 	}
-}
-
-// note writes the checkpoint. Logs that are gone are taken out of it.
-func (c *Cleaner) note(dir string, tp metadata.TopicPartition, end int64) error {
-	c.checkpoints.Lock()
-	defer c.checkpoints.Unlock()
-	offsets, err := c.o.Logs.ReadCleanerCheckpoints(dir)
-	if err != nil {
-		return fmt.Errorf("read cleaner checkpoint: %w", err)
-	}
-	offsets[tp] = end
-	for other := range offsets {
-		if l, ok := c.o.Logs.Get(other); !ok || l.Dir() != dir {
-			delete(offsets, other)
-		}
-	}
-	if err := c.o.Logs.WriteCleanerCheckpoints(dir, offsets); err != nil {
-		return fmt.Errorf("write cleaner checkpoint: %w", err)
-	}
-	return nil
 }

@@ -42,11 +42,14 @@ func config() log.Config {
 	return c
 }
 
-func open(t *testing.T, fsys vfs.FS) (*fixture, error) {
+func open(t *testing.T, fsys vfs.FS, dirs ...string) (*fixture, error) {
 	t.Helper()
+	if len(dirs) == 0 {
+		dirs = []string{"/d"}
+	}
 	f := &fixture{t: t, now: time.UnixMilli(1_700_000_000_000)}
 	now := func() time.Time { return f.now }
-	f.logs = log.NewManager(log.Options{FS: fsys, Dirs: []string{"/d"}, Config: func(string) log.Config { return config() }, Now: now})
+	f.logs = log.NewManager(log.Options{FS: fsys, Dirs: dirs, Config: func(string) log.Config { return config() }, Now: now})
 	if err := f.logs.Open(t.Context()); err != nil {
 		return nil, err
 	}
@@ -60,9 +63,9 @@ func open(t *testing.T, fsys vfs.FS) (*fixture, error) {
 	return f, nil
 }
 
-func mustOpen(t *testing.T, fsys vfs.FS) *fixture {
+func mustOpen(t *testing.T, fsys vfs.FS, dirs ...string) *fixture {
 	t.Helper()
-	f, err := open(t, fsys)
+	f, err := open(t, fsys, dirs...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +96,11 @@ func contents(t *testing.T, l *log.Log) (latest map[string]string, offsets map[i
 	t.Helper()
 	latest, offsets = map[string]string{}, map[int64]string{}
 	aborted := map[int64][]int64{}
-	for _, a := range l.AbortedTxns(0, l.EndOffset()) {
+	all, err := l.AbortedTxns(0, l.EndOffset())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
 		aborted[a.ProducerID] = append(aborted[a.ProducerID], a.FirstOffset)
 	}
 	skipping := map[int64]bool{}

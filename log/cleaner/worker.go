@@ -57,6 +57,9 @@ func (w *worker) clean(ctx context.Context, j *job) (end int64, err error) {
 	groups := plan.Group(j.state.Segments[:len(j.state.Segments)-1], end, int64(cfg.SegmentBytes), int64(cfg.IndexBytes))
 	p := &pass{w: w, j: j, txns: plan.NewTransactions(), producers: producers(j.log)}
 	for _, g := range groups {
+		if w.c.moving(j.log) {
+			return 0, log.ErrChanged
+		}
 		if err := p.group(ctx, segments, g); err != nil {
 			return 0, err
 		}

@@ -86,6 +86,22 @@ func (s *State) verified(id int64) {
 	}
 }
 
+// Verifications are those that are under way in a State.
+type Verifications struct {
+	list   map[int64]*verification
+	guards Guard
+}
+
+// HandOver gives the verifications away, to Adopt of the state of a log that takes the place of this one's.
+func (s *State) HandOver() Verifications {
+	v := Verifications{s.verifying, s.guards}
+	s.verifying = nil
+	return v
+}
+
+// Adopt goes on with the verifications of another State. Nothing may have been verified here before.
+func (s *State) Adopt(v Verifications) { s.verifying, s.guards = v.list, v.guards }
+
 // expireVerifications forgets those whose producer never came back.
 func (s *State) expireVerifications(nowMs int64) {
 	for id, v := range s.verifying {
