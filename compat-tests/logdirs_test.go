@@ -146,8 +146,7 @@ func TestLogDirs_MovedUnderLoadAndKilled_NothingLost(t *testing.T) {
 	l := startLoad(t, cl, topic, 2, total)
 	l.allowed.Store(before)
 	l.waitAcked(t, before, 60*time.Second)
-	read := make(chan map[int32][]string, 1)
-	go func() { read <- franzRead(t, c, topic, total) }()
+	read := follow(t, c, topic, total)
 
 	var parts []string
 	to := map[int]string{}
@@ -170,8 +169,9 @@ func TestLogDirs_MovedUnderLoadAndKilled_NothingLost(t *testing.T) {
 		runTool(t, c, r)
 		l.allowed.Add(500)
 	}
-	run(tool("reassign-partitions", "--execute", "--reassignment-json-file", file, "--replica-alter-log-dirs-throttle", "20000"),
-		`Successfully started log directory moves for: `+topic+`-0-1,`+topic+`-0-2`)
+	run(tool("reassign-partitions", "--execute", "--reassignment-json-file", file, "--replica-alter-log-dirs-throttle", "1"),
+		`Successfully started moving log directory to \S+ for replica `+topic+`-0 with broker 1`,
+		`Successfully started moving log directory to \S+ for replica `+topic+`-1 with broker 2`)
 	run(tool("log-dirs", "--describe", "--topic-list", topic), `"partition":"`+topic+`-[01]","size":\d+,"offsetLag":[1-9]\d*,"isFuture":true`,
 		`"partition":"`+topic+`-0","size":[1-9]\d*,"offsetLag":\d+,"isFuture":false`)
 	run(tool("reassign-partitions", "--verify", "--reassignment-json-file", file), `Reassignment of replica `+topic+`-[01]-1 is still in progress`)
@@ -207,7 +207,13 @@ func TestLogDirs_MovedUnderLoadAndKilled_NothingLost(t *testing.T) {
 		`Clearing broker-level throttles on brokers 1,2`)
 	l.waitAcked(t, total, 90*time.Second)
 	l.checkContents(t, c, total)
-	for p, values := range <-read {
+	var consumed map[int32][]string
+	select {
+	case consumed = <-read:
+	case <-time.After(60 * time.Second):
+		t.Fatal("the consumer does not get all")
+	}
+	for p, values := range consumed {
 		for i, v := range values {
 			if v != strconv.Itoa(2*i+int(p)) {
 				t.Fatalf("the consumer gets %s as record %d of partition %d", v, i, p)
@@ -221,6 +227,28 @@ func TestLogDirs_MovedUnderLoadAndKilled_NothingLost(t *testing.T) {
 		}
 		checkReplicasEqual(t, c, topic, p)
 	}
+}
+
+// follow consumes n records of a topic from its start, as long as it takes, and gives the values by partition.
+func follow(t *testing.T, c *cluster.Cluster, topic string, n int) <-chan map[int32][]string {
+	t.Helper()
+	cl := client(t, c, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	out := make(chan map[int32][]string, 1)
+	go func() {
+		got := map[int32][]string{}
+		for count := 0; count < n; {
+			fetches := cl.PollFetches(t.Context())
+			if fetches.IsClientClosed() || t.Context().Err() != nil {
+				return
+			}
+			fetches.EachRecord(func(r *kgo.Record) {
+				got[r.Partition] = append(got[r.Partition], string(r.Value))
+				count++
+			})
+		}
+		out <- got
+	}()
+	return out
 }
 
 // What is answered, and what happens to wishes and to moves that are given up.
