@@ -33,10 +33,14 @@ func (l *Log) AppendAsLeader(records []byte, e metadata.LeaderEpoch, o AppendOpt
 	}
 	info, err := l.appendPrepared(buf, cfg, e, o)
 	info.Converted = o.OldFormats && isOldFormat(records)
-	if err != nil || info.Duplicate {
-		return info, err
+	switch {
+	case err != nil:
+	case o.LaterFlush:
+		info.FlushTo = l.flushDue(cfg)
+	case !info.Duplicate:
+		err = l.flushIfDue(cfg)
 	}
-	return info, l.flushIfDue(cfg)
+	return info, err
 }
 
 // appendPrepared does the part of AppendAsLeader that needs the lock.

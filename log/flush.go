@@ -15,18 +15,23 @@ func (l *Log) Flush() error { return l.flushTo(l.end.Load()) }
 // flushIfDue flushes when flush.messages asks for it. With flush.messages=1 this is group commit: the log's lock is free
 // while the disk works, so others append meanwhile and wait for the next fsync; the first of them syncs for all that had
 // appended by then, and the rest finds its records durable.
-func (l *Log) flushIfDue(cfg *Config) error {
+func (l *Log) flushIfDue(cfg *Config) error { return l.flushTo(l.flushDue(cfg)) }
+
+// flushDue returns up to where flush.messages asks for a flush, 0 for nowhere.
+func (l *Log) flushDue(cfg *Config) int64 {
 	if cfg.FlushMessages == math.MaxInt64 {
-		return nil
+		return 0
 	}
 	l.mu.Lock()
-	due, end := l.mu.unflushed >= cfg.FlushMessages, l.end.Load()
-	l.mu.Unlock()
-	if !due && cfg.FlushMessages > 1 {
-		return nil
+	defer l.mu.Unlock()
+	if cfg.FlushMessages > 1 && l.mu.unflushed < cfg.FlushMessages {
+		return 0
 	}
-	return l.flushTo(end)
+	return l.end.Load()
 }
+
+// FlushTo makes everything below offset durable. Callers that come while one flush runs share the next one.
+func (l *Log) FlushTo(offset int64) error { return l.flushTo(offset) }
 
 // flushSealed makes the segments durable that are not appended to any more. Kafka: LocalLog.flush after a roll.
 func (l *Log) flushSealed() error { return l.flushRange(l.segs.Load().active().base, false) }

@@ -28,6 +28,8 @@ type AppendOptions struct {
 	// VerifiedOnly takes a transactional batch only in a transaction that has batches here, or after ConfirmVerification.
 	// Else the error is InvalidTxnState.
 	VerifiedOnly bool
+	// LaterFlush leaves the flush that flush.messages asks for to the caller: see AppendInfo.FlushTo.
+	LaterFlush bool
 }
 
 // RecordError names one bad record of a refused batch. Kafka: ProduceResponse.RecordError.
@@ -47,6 +49,8 @@ type AppendInfo struct {
 	// Duplicate is set when nothing was written, because the producer's batch is in the log already; the offsets are
 	// those of the first copy.
 	Duplicate bool
+	// FlushTo is up to where the caller has to call Log.FlushTo before anybody is told of the append, 0 for nowhere.
+	FlushTo int64
 	// RecordErrors is filled only together with an error.
 	RecordErrors []RecordError
 	NumRecords   int64

@@ -1,8 +1,10 @@
 package replication
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -23,8 +25,11 @@ func (m *ReplicaManager) Append(req AppendRequest, done func([]AppendResult)) {
 		done(results)
 		return
 	}
+	flushers := m.flushersRunning()
+	req.laterFlush = flushers != nil
 	var w wakeups
 	var waits []produceWait
+	var unflushed []flushWait
 	if req.Acks == -1 {
 		waits = make([]produceWait, 0, len(results))
 	}
@@ -34,13 +39,30 @@ func (m *ReplicaManager) Append(req AppendRequest, done func([]AppendResult)) {
 		if results[i].Err == nil && req.Acks == -1 {
 			waits = append(waits, produceWait{p: p, term: v.term, need: results[i].Info.LastOffset + 1, result: i})
 		}
+		if results[i].Err == nil && results[i].Info.FlushTo > 0 {
+			unflushed = append(unflushed, flushWait{p, v, &results[i]})
+		}
 	}
 	m.wake(&w)
+	if len(unflushed) > 0 {
+		flushers.Go("durable-append", func(context.Context) error {
+			m.flush(unflushed)
+			m.appended(&req, results, waits, done)
+			return nil
+		})
+		return
+	}
+	m.appended(&req, results, waits, done)
+}
+
+// appended answers, or waits for the rest of the ISR.
+func (m *ReplicaManager) appended(req *AppendRequest, results []AppendResult, waits []produceWait, done func([]AppendResult)) {
+	waits = slices.DeleteFunc(waits, func(w produceWait) bool { return results[w.result].Err != nil })
 	if len(waits) == 0 {
 		done(results)
 		return
 	}
-	m.await(&req, results, waits, done)
+	m.await(req, results, waits, done)
 }
 
 // await parks the answer until everything is committed.
@@ -127,16 +149,22 @@ func (p *Partition) append(req *AppendRequest, records []byte) (log.AppendInfo, 
 	}
 	info, err := v.log.AppendAsLeader(records, v.epoch, log.AppendOptions{
 		Origin: req.Origin, AllowZstd: req.AllowZstd, VerifiedOnly: req.VerifiedOnly, OldFormats: req.OldFormats,
+		LaterFlush: req.laterFlush,
 	})
-	if err != nil {
+	if err != nil || info.FlushTo > 0 {
 		return info, v, effects{}, err
 	}
+	return info, v, p.count(v, &info), nil
+}
+
+// count tells the core of an append. The caller holds tenure.
+func (p *Partition) count(v *view, info *log.AppendInfo) effects {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.prepareLocked(v)
 	e := p.settleLocked(v, p.mu.core.LocalAppended(v.log.EndOffset(), p.m.cfg.Now()))
 	e.appended = !info.Duplicate
-	return info, v, e, nil
+	return e
 }
 
 // admit checks whether an append may be made: we lead, in the coordinator's epoch if there is one, and for acks=all

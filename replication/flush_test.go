@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"jackdaw/internal/run"
 	"jackdaw/internal/vfs"
 	"jackdaw/log"
 )
@@ -44,16 +45,24 @@ func TestAppend_FlushEveryMessage_ProducersShareFsyncs(t *testing.T) {
 			t.Fatalf("before the fsync: end %d, high watermark %d, want 1 and 0", l.EndOffset(), l.HighWatermark())
 		}
 		const others = 9
-		var g sync.WaitGroup
-		for i := range others {
-			g.Go(func() { nd.produce(t0, -1, fmt.Sprint(i)).want(nil) })
+		var answers []*pendingAppend
+		for i := range others { // as one connection does that is read on
+			answers = append(answers, nd.produce(t0, int16(1-2*(i%2)), fmt.Sprint(i)))
 		}
-		for l.EndOffset() < 1+others {
-			runtime.Gosched() // the others wait for a mutex, which no bubble can wait for
+		synctest.Wait()
+		for i, a := range answers {
+			if a.answered() {
+				t.Errorf("append %d is answered before it is on the disk", i)
+			}
+		}
+		if l.EndOffset() != 1+others || l.HighWatermark() != 0 {
+			t.Fatalf("before the fsync: end %d, high watermark %d, want %d and 0", l.EndOffset(), l.HighWatermark(), 1+others)
 		}
 		close(gate)
-		g.Wait()
-		(<-first).want(nil)
+		synctest.Wait()
+		for _, a := range append(answers, <-first) {
+			a.want(nil)
+		}
 		if n := syncs.Load(); n != 2 {
 			t.Errorf("%d appends took %d fsyncs, want 2", 1+others, n)
 		}
@@ -62,27 +71,40 @@ func TestAppend_FlushEveryMessage_ProducersShareFsyncs(t *testing.T) {
 	})
 }
 
-// BenchmarkAppend_FlushEveryMessage is 16 producers of one partition with flush.messages=1 on the machine's disk: the time
-// is that of one acknowledged append, of which many share an fsync.
+// BenchmarkAppend_FlushEveryMessage is producers of one partition with flush.messages=1 on the machine's disk: the time
+// is that of one acknowledged append, of which many share an fsync, be they of several connections or in flight on one.
 func BenchmarkAppend_FlushEveryMessage(b *testing.B) {
-	for _, producers := range []int{1, 16} {
-		b.Run(fmt.Sprintf("producers=%d", producers), func(b *testing.B) {
+	for _, tc := range []struct{ producers, inFlight int }{{1, 1}, {1, 5}, {16, 1}} {
+		b.Run(fmt.Sprintf("producers=%d,in-flight=%d", tc.producers, tc.inFlight), func(b *testing.B) {
 			cfg := log.DefaultConfig()
 			cfg.FlushMessages = 1
 			m := benchManagerOf(b, cfg)
+			g := run.New(b.Context(), nil)
+			g.Go("replicas", m.Run)
+			defer g.Stop()
+			for m.flushersRunning() == nil {
+				runtime.Gosched()
+			}
 			next := atomic.Int64{}
-			var g sync.WaitGroup
+			var wg sync.WaitGroup
 			b.ResetTimer()
-			for range producers {
-				g.Go(func() {
+			for range tc.producers {
+				wg.Go(func() {
 					records := batch(strings.Repeat("x", 1<<10))
+					window := make(chan struct{}, tc.inFlight)
 					for next.Add(1) <= int64(b.N) {
+						window <- struct{}{}
 						clear(records[:8])
-						m.Append(AppendRequest{Acks: -1, Timeout: time.Second, Entries: []AppendEntry{{TP: t0, Records: records}}}, func([]AppendResult) {})
+						m.Append(AppendRequest{Acks: -1, Timeout: time.Second, Entries: []AppendEntry{{TP: t0, Records: records}}},
+							func([]AppendResult) { <-window })
+					}
+					for range tc.inFlight {
+						window <- struct{}{}
 					}
 				})
 			}
-			g.Wait()
+			wg.Wait()
+			b.StopTimer()
 		})
 	}
 }

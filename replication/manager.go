@@ -34,6 +34,8 @@ type ReplicaManager struct {
 	// control is held by the LeaderAndIsr or StopReplica request that is being executed. It comes before all locks and is
 	// what orders the OnLeadership callbacks; a channel, since files and callbacks are waited for meanwhile.
 	control chan struct{}
+	// flushers has the goroutines that wait for the disk; nil before Run.
+	flushers atomic.Pointer[run.Group]
 	// draining is set when the broker stops: no Fetch waits any more.
 	draining atomic.Bool
 	// marksHigh is set when a log was cut below its high watermark: the one on the disk is too high until it is written.
@@ -86,6 +88,7 @@ func (m *ReplicaManager) Run(ctx context.Context) error {
 	g.Go("high-watermark-checkpoint", m.checkpointLoop)
 	m.fetchers.start(g)
 	m.movers.start(g)
+	m.flushers.Store(g)
 	<-g.Context().Done()
 	m.fetchers.stop()
 	return g.Wait()

@@ -41,6 +41,9 @@ type AppendRequest struct {
 	// NOT_LEADER_OR_FOLLOWER.
 	Epoch   metadata.LeaderEpoch
 	Entries []AppendEntry
+
+	// laterFlush lets the disk work after the append, without the caller.
+	laterFlush bool
 }
 
 // AppendResult is the answer for one entry, in the order of the request.
