@@ -17,8 +17,8 @@
 // # Goroutines
 //
 // Run has four: the tick that looks for lagging followers, the high watermark checkpoint, and the timers of the two
-// purgatories; one for each fetcher; one for each mover, which copies logs to other log directories (docs/adr/0008);
-// and one for each append that flush.messages wants on the disk before it is answered (docs/adr/0009).
+// purgatories; one for each fetcher; one for each mover, which copies logs to other log directories (docs/adr/0009);
+// and one for each append that flush.messages wants on the disk before it is answered (docs/adr/0010).
 //
 // # Files
 //

@@ -30,7 +30,7 @@ type Partition struct {
 		core *isr.Core
 	}
 	// moving is held while the future log is filled, and by what cuts or replaces either log. It comes after mu, before Log.mu;
-	// see docs/adr/0008.
+	// see docs/adr/0009.
 	moving struct {
 		sync.Mutex
 		// future is the copy of the log in another directory, nil when there is none.
