@@ -9,7 +9,7 @@ import (
 // FirstProduce waits until a broker that is starting acknowledges a small batch (acks=1) to a partition of an existing
 // topic, and returns when that was. It asks anew every two milliseconds.
 func FirstProduce(ctx context.Context, addr, topic string, partition int) (time.Time, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, createLimit)
 	defer cancel()
 	l := Load{Topic: topic, Acks: 1}
 	batch, err := recordBatch(1, 100, "none")

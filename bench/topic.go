@@ -24,10 +24,13 @@ type Topic struct {
 // pollEvery is how long Create waits before it looks again whether all leaders are there.
 const pollEvery = 100 * time.Millisecond
 
+// createLimit bounds Create: thousands of partitions are thousands of files, and some brokers sync each.
+const createLimit = 5 * time.Minute
+
 // Create creates a topic, unless it is there, and waits until every broker knows that every partition has a leader and a
 // full ISR.
 func Create(ctx context.Context, bootstrap string, t Topic) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, createLimit)
 	defer cancel()
 	asked := false
 	for {

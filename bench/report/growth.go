@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -15,10 +16,18 @@ const (
 // point is one figure of both brokers at a size.
 type point struct{ x, apache, jackdaw float64 }
 
-// Growth draws how figures grow with the number of partitions: those of rows whose load begins with a number of them.
-func (r Report) Growth() string {
-	series := map[string][]point{}
-	var metrics []string
+// GrowthPath is where the picture of Growth lies: beside a document.
+func GrowthPath(doc string) string { return strings.TrimSuffix(doc, filepath.Ext(doc)) + "-growth.svg" }
+
+// Grows tells whether there is anything for Growth to draw.
+func (r Report) Grows() bool {
+	metrics, _ := r.series()
+	return len(metrics) > 0
+}
+
+// series are the figures of rows whose load begins with a number of partitions, by metric, if there is more than one.
+func (r Report) series() (metrics []string, series map[string][]point) {
+	series = map[string][]point{}
 	for _, row := range r.Rows {
 		var n float64
 		if _, err := fmt.Sscanf(row.Load, "%f partitions", &n); err != nil || strings.HasSuffix(row.Metric, "at rest") || len(row.Ratios()) == 0 {
@@ -30,7 +39,12 @@ func (r Report) Growth() string {
 		}
 		series[metric] = append(series[metric], point{n, Median(row.Apache), Median(row.Jackdaw)})
 	}
-	metrics = slices.DeleteFunc(metrics, func(m string) bool { return len(series[m]) < 2 })
+	return slices.DeleteFunc(metrics, func(m string) bool { return len(series[m]) < 2 }), series
+}
+
+// Growth draws how figures grow with the number of partitions.
+func (r Report) Growth() string {
+	metrics, series := r.series()
 	var b strings.Builder
 	width := max(len(metrics), 1) * growthWidth
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", width, growthHeight)

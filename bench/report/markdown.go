@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 )
@@ -33,8 +34,8 @@ func (r Row) cells() []string {
 	}
 }
 
-// Markdown is the report as a section of a document.
-func (r Report) Markdown() string {
+// Markdown is the report as a section of a document; growth is the picture of Growth beside it.
+func (r Report) Markdown(growth string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s. %s. %s.\n", r.Machine, r.Versions, r.Settings)
 	section := ""
@@ -44,6 +45,9 @@ func (r Report) Markdown() string {
 			fmt.Fprintf(&b, "\n### %s\n\n| load | figure | Apache | Jackdaw | ratio | spread | goal | |\n|---|---|--:|--:|--:|--:|--:|---|\n", section)
 		}
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(row.cells(), " | "))
+	}
+	if r.Grows() {
+		fmt.Fprintf(&b, "\n![how figures grow with partitions](%s)\n", growth)
 	}
 	return b.String()
 }
@@ -64,5 +68,5 @@ func (r Report) Update(path string) error {
 	if !ok || !closed {
 		return fmt.Errorf("%s: the marks %q and %q are gone", path, strings.TrimSpace(begin), strings.TrimSpace(end))
 	}
-	return os.WriteFile(path, []byte(before+begin+"\n"+r.Markdown()+"\n"+end+after), 0o644)
+	return os.WriteFile(path, []byte(before+begin+"\n"+r.Markdown(filepath.Base(GrowthPath(path)))+"\n"+end+after), 0o644)
 }

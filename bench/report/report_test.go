@@ -93,3 +93,18 @@ func wellFormed(t *testing.T, text string) {
 		}
 	}
 }
+
+func TestMarkdown_SeriesOfSizes_ShowsItsPicture(t *testing.T) {
+	row := func(load string) report.Row {
+		return report.Row{Section: "Scale", Load: load, Metric: "memory", Unit: "MiB", Apache: []float64{2}, Jackdaw: []float64{1}}
+	}
+	one := report.Report{Rows: []report.Row{row("100 partitions")}}
+	two := report.Report{Rows: []report.Row{row("100 partitions"), row("500 partitions")}}
+	const picture = "(p-growth.svg)"
+	if text := one.Markdown("p-growth.svg"); strings.Contains(text, picture) || one.Grows() {
+		t.Errorf("one size is no growth:\n%s", text)
+	}
+	if text := two.Markdown("p-growth.svg"); !strings.Contains(text, picture) {
+		t.Errorf("no picture:\n%s", text)
+	}
+}

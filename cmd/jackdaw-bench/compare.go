@@ -140,11 +140,11 @@ func (c *comparison) finish() error {
 		return nil
 	}
 	stem := strings.TrimSuffix(c.doc, filepath.Ext(c.doc))
-	return errors.Join(
-		os.WriteFile(stem+".svg", []byte(c.report.SVG()), 0o644),
-		os.WriteFile(stem+"-growth.svg", []byte(c.report.Growth()), 0o644),
-		c.report.Update(c.doc),
-	)
+	err := errors.Join(os.WriteFile(stem+".svg", []byte(c.report.SVG()), 0o644), c.report.Update(c.doc))
+	if c.report.Grows() {
+		err = errors.Join(err, os.WriteFile(report.GrowthPath(c.doc), []byte(c.report.Growth()), 0o644))
+	}
+	return err
 }
 
 // merge keeps the sections of an earlier run that this one has not measured.

@@ -55,6 +55,15 @@ func newLimit() *cobra.Command {
 					return err
 				}
 			}
+			slow := l
+			slow.Verb, slow.Records, slow.Acks = bench.Latency, 10, -1
+			m, err := limitProduce(cmd.Context(), slow, 3)
+			if err != nil {
+				return err
+			}
+			if err := enc.Encode(m.line("limit-latency-rf3")); err != nil {
+				return err
+			}
 			r, err := bench.LimitFetch(cmd.Context(), l.Conns, l.For)
 			if err != nil {
 				return err

@@ -51,6 +51,7 @@ func (c *comparison) one(ctx context.Context) error {
 			return err
 		}
 	}
+	produce.figures = besideBare()
 	if err := c.bareServers(ctx, sectionOne, clusters[rig.Jackdaw], produce, 1); err != nil {
 		return err
 	}
@@ -108,11 +109,18 @@ func (c *comparison) fillCache(ctx context.Context, clusters map[rig.Kind]*rig.C
 	return nil
 }
 
-// bareServers compares a produce load with servers that do the least that brokers could: they stand in the column of Apache.
+// besideBare are the figures of a produce load that are set beside bare servers'.
+func besideBare() []figure { return []figure{cpuPerGiB(bareCPU), throughput(0.7)} }
+
+// bareServers compares a load with servers that do the least that brokers could: they stand in the column of Apache.
 func (c *comparison) bareServers(ctx context.Context, section string, cl *rig.Cluster, t task, servers int) error {
-	const beside = ", beside bare loops that receive, sum up, write and answer, in place of Apache"
-	cpu := report.Row{Section: section, Load: t.name, Metric: "CPU" + beside, Unit: "s/GiB", Goal: bareCPU}
-	speed := report.Row{Section: section, Load: t.name, Metric: "throughput" + beside, Unit: "MiB/s", Goal: 0.7, AtLeast: true}
+	rows := make([]report.Row, len(t.figures))
+	for i, f := range t.figures {
+		rows[i] = report.Row{
+			Section: section, Load: t.name, Metric: f.metric + ", beside bare loops that receive, sum up, write and answer, in place of Apache",
+			Unit: f.unit, Goal: f.goal, AtLeast: f.atLeast,
+		}
+	}
 	for round := range c.rounds {
 		l := t.load
 		l.For = c.each
@@ -124,11 +132,13 @@ func (c *comparison) bareServers(ctx context.Context, section string, cl *rig.Cl
 		if err != nil {
 			return err
 		}
-		cpu.Apache, cpu.Jackdaw = append(cpu.Apache, b.cpuPerGiB()), append(cpu.Jackdaw, m.cpuPerGiB())
-		speed.Apache, speed.Jackdaw = append(speed.Apache, b.MiBPerSecond()), append(speed.Jackdaw, m.MiBPerSecond())
+		for i, f := range t.figures {
+			rows[i].Apache, rows[i].Jackdaw = append(rows[i].Apache, f.of(b)), append(rows[i].Jackdaw, f.of(m))
+		}
 	}
-	c.add(cpu)
-	c.add(speed)
+	for _, r := range rows {
+		c.add(r)
+	}
 	return nil
 }
 

@@ -40,8 +40,11 @@ func (c *comparison) three(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := c.bareServers(ctx, sectionThree, clusters[rig.Jackdaw], produce, brokers3); err != nil {
-		return err
+	produce.figures, slow.figures = besideBare(), []figure{latency(50, 0)}
+	for _, t := range []task{produce, slow} {
+		if err := c.bareServers(ctx, sectionThree, clusters[rig.Jackdaw], t, brokers3); err != nil {
+			return err
+		}
 	}
 	return stop(clusters)
 }
