@@ -115,7 +115,7 @@ func (a *streamsApp) count() int {
 func (a *streamsApp) goesOn(t *testing.T, what string) {
 	t.Helper()
 	before, began := a.count(), time.Now()
-	cluster.Eventually(t, 90*time.Second, "results after "+what, func() error {
+	cluster.Eventually(t, 2*time.Minute, "results after "+what, func() error {
 		if n := a.count(); n < before+100 {
 			return fmt.Errorf("%d, had %d", n, before)
 		}
@@ -148,7 +148,7 @@ func (a *streamsApp) check(t *testing.T) {
 	for _, n := range a.sent {
 		total += int(n)
 	}
-	cluster.Eventually(t, 60*time.Second, "results of all inputs", func() error {
+	cluster.Eventually(t, 2*time.Minute, "results of all inputs", func() error {
 		if n := a.count(); n < total {
 			return fmt.Errorf("%d of %d", n, total)
 		}
@@ -228,7 +228,7 @@ func TestStreams_BrokersAndInstancesKilled_EachInputCountsOnce(t *testing.T) {
 	if err := a.instances[0].Start(); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.instances[0].WaitOutput("state RUNNING", 60*time.Second); err != nil {
+	if err := a.instances[0].WaitOutput("state RUNNING", 2*time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	a.goesOn(t, "instance started")
