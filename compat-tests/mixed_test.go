@@ -3,6 +3,7 @@
 package compat
 
 import (
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -21,9 +22,13 @@ func mixedCluster(t *testing.T, apache ...int) *cluster.Cluster {
 	for _, id := range apache {
 		kinds[id] = cluster.Apache
 	}
-	return cluster.Start(t, cluster.Options{Brokers: 3, Kinds: kinds, Config: map[string]string{
+	config := map[string]string{
 		"zookeeper.session.timeout.ms": "8000", "auto.leader.rebalance.enable": "false", "offsets.topic.num.partitions": "2",
-	}})
+	}
+	if ibp := os.Getenv("COMPAT_IBP"); ibp != "" {
+		config["inter.broker.protocol.version"] = ibp
+	}
+	return cluster.Start(t, cluster.Options{Brokers: 3, Kinds: kinds, Config: config})
 }
 
 // writeThrough produces series to every partition with acks=all and reads all that was written so far with two other clients.
