@@ -71,7 +71,7 @@ func (b *Broker) metadataTopic(r *network.Request, v *metadataView, t *kmsg.Meta
 			return out
 		}
 		if err := b.denied(r, acl.Describe, acl.Topic, topic.Name); err != nil {
-			out := v.missing(nil, err)
+			out := v.refused(nil, err)
 			out.TopicID = t.TopicID
 			return out
 		}
@@ -79,9 +79,7 @@ func (b *Broker) metadataTopic(r *network.Request, v *metadataView, t *kmsg.Meta
 	}
 	name := value(t.Topic)
 	if err := b.denied(r, acl.Describe, acl.Topic, name); err != nil {
-		out := v.missing(&name, err)
-		out.IsInternal = false
-		return out
+		return v.refused(&name, err)
 	}
 	if topic, ok := v.image.Topic(name); ok {
 		return v.topic(topic)
@@ -89,7 +87,7 @@ func (b *Broker) metadataTopic(r *network.Request, v *metadataView, t *kmsg.Meta
 	err := controller.ValidateTopicName(name)
 	switch {
 	case create && !b.may(r, acl.Create, acl.Cluster, acl.ClusterName) && b.denied(r, acl.Create, acl.Topic, name) != nil:
-		err = kerr.TopicAuthorizationFailed
+		return v.refused(&name, kerr.TopicAuthorizationFailed)
 	case err == nil && create:
 		err = b.autoCreateTopic(r.Context(), name)
 	case err == nil:
@@ -107,12 +105,22 @@ type metadataView struct {
 	operations func(topic string) int32
 }
 
+// refused answers for a topic that the client may not know of, or not create: nothing is told about it.
+func (v *metadataView) refused(name *string, err error) kmsg.MetadataResponseTopic {
+	t := v.missing(name, err)
+	t.IsInternal, t.AuthorizedOperations = false, noOperations
+	return t
+}
+
 func (v *metadataView) missing(name *string, err error) kmsg.MetadataResponseTopic {
 	t := kmsg.NewMetadataResponseTopic()
 	t.Topic = name
 	t.ErrorCode = protocol.ErrorCode(err)
 	t.IsInternal = name != nil && isInternalTopic(*name)
 	t.AuthorizedOperations = noOperations
+	if name != nil {
+		t.AuthorizedOperations = v.operations(*name)
+	}
 	if name == nil && v.version < 12 {
 		t.Topic = new(string)
 	}

@@ -32,6 +32,9 @@ func (b *Broker) handleFindCoordinator(r *network.Request) {
 	if req.Version < 4 {
 		c := b.findCoordinator(r, req.CoordinatorType, req.CoordinatorKey)
 		resp.ErrorCode, resp.ErrorMessage = c.ErrorCode, c.ErrorMessage
+		if *c.ErrorMessage == "" {
+			resp.ErrorMessage = oldCoordinatorText(kerr.ErrorForCode(c.ErrorCode))
+		}
 		resp.NodeID, resp.Host, resp.Port = c.NodeID, c.Host, c.Port
 		r.Respond(resp)
 		return
@@ -40,6 +43,14 @@ func (b *Broker) handleFindCoordinator(r *network.Request) {
 		resp.Coordinators = append(resp.Coordinators, b.findCoordinator(r, req.CoordinatorType, key))
 	}
 	r.Respond(resp)
+}
+
+// oldCoordinatorText is what versions below 4 always have: Kafka's text for the code, also for that of success.
+func oldCoordinatorText(err error) *string {
+	if err == nil {
+		return optional("NONE")
+	}
+	return protocol.ErrorMessage(err)
 }
 
 func (b *Broker) findCoordinator(r *network.Request, keyType int8, key string) kmsg.FindCoordinatorResponseCoordinator {

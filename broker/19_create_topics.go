@@ -30,7 +30,12 @@ func (b *Broker) handleCreateTopics(r *network.Request) {
 		out.Default()
 		out.Topic = t.Topic
 		out.NumPartitions, out.ReplicationFactor = -1, -1
-		topic, err := b.newTopic(r, t, seen[t.Topic])
+		if err := b.refusedCreation(r, t.Topic, seen[t.Topic]); err != nil {
+			createTopicFailed(out, err)
+			out.ConfigErrorCode = b.hiddenConfig(r, t.Topic)
+			continue
+		}
+		topic, err := b.newTopic(t)
 		if err != nil {
 			createTopicFailed(out, err)
 			continue
@@ -56,19 +61,35 @@ func (b *Broker) handleCreateTopics(r *network.Request) {
 	r.Respond(resp)
 }
 
+// refusedCreation says why a topic is refused before its settings are looked at.
+func (b *Broker) refusedCreation(r *network.Request, name string, times int) error {
+	switch {
+	case !b.controller.Active():
+		return nil // which comes first
+	case times > 1:
+		return protocol.WithMessage(kerr.InvalidRequest, "Found multiple entries for this topic.")
+	case !b.may(r, acl.Create, acl.Cluster, acl.ClusterName) && b.denied(r, acl.Create, acl.Topic, name) != nil:
+		return protocol.WithMessage(kerr.TopicAuthorizationFailed, "Authorization failed.")
+	}
+	return nil
+}
+
+// hiddenConfig is the code that stands for the settings of a created topic where the client may not see them.
+func (b *Broker) hiddenConfig(r *network.Request, name string) int16 {
+	if b.may(r, acl.DescribeConfigs, acl.Topic, name) {
+		return 0
+	}
+	return kerr.TopicAuthorizationFailed.Code
+}
+
 // newTopic checks what can be checked without the controller's state.
-func (b *Broker) newTopic(r *network.Request, t *kmsg.CreateTopicsRequestTopic, times int) (controller.NewTopic, error) {
+func (b *Broker) newTopic(t *kmsg.CreateTopicsRequestTopic) (controller.NewTopic, error) {
 	out := controller.NewTopic{
 		Name: t.Topic, NumPartitions: t.NumPartitions, RF: int32(t.ReplicationFactor),
 		Configs: map[string]string{},
 	}
-	switch {
-	case !b.controller.Active():
+	if !b.controller.Active() {
 		return out, kerr.NotController
-	case times > 1:
-		return out, protocol.WithMessage(kerr.InvalidRequest, "Found multiple entries for this topic.")
-	case !b.may(r, acl.Create, acl.Cluster, acl.ClusterName) && b.denied(r, acl.Create, acl.Topic, t.Topic) != nil:
-		return out, protocol.WithMessage(kerr.TopicAuthorizationFailed, "Authorization failed.")
 	}
 	var nulls []string
 	for _, c := range t.Configs {
@@ -153,8 +174,7 @@ func (b *Broker) fillCreatedTopic(r *network.Request, out *kmsg.CreateTopicsResp
 		return
 	}
 	out.TopicID = res.ID
-	if !b.may(r, acl.DescribeConfigs, acl.Topic, res.Name) {
-		out.ConfigErrorCode = kerr.TopicAuthorizationFailed.Code
+	if out.ConfigErrorCode = b.hiddenConfig(r, res.Name); out.ConfigErrorCode != 0 {
 		return
 	}
 	out.NumPartitions, out.ReplicationFactor = res.NumPartitions, int16(res.RF)

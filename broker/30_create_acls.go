@@ -15,7 +15,7 @@ import (
 )
 
 // CreateAcls (30), v0-3. Kafka: AclApis.handleCreateAcls. See DescribeAcls.
-// Differs from Kafka: a principal without a type is INVALID_REQUEST.   Pipelined: no.   Cost: a ZooKeeper write a pattern.
+// Differs from Kafka: a principal without a type, and what is for filters only, is INVALID_REQUEST.   Pipelined: no.   Cost: a ZooKeeper write a pattern.
 func (b *Broker) handleCreateACLs(r *network.Request) {
 	req := r.Body.(*kmsg.CreateACLsRequest)
 	if b.refused(r, b.deniedCluster(r, acl.Alter)) {

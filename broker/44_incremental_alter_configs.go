@@ -20,7 +20,7 @@ func (b *Broker) handleIncrementalAlterConfigs(r *network.Request) {
 	}
 	for i, err := range b.alterConfigs(r, all, req.ValidateOnly) {
 		resp.Resources = append(resp.Resources, kmsg.IncrementalAlterConfigsResponseResource{
-			ErrorCode: protocol.ErrorCode(err), ErrorMessage: protocol.ErrorMessage(err),
+			ErrorCode: protocol.ErrorCode(err), ErrorMessage: protocol.ClientMessage(err),
 			ResourceType: all[i].kind, ResourceName: all[i].name,
 		})
 	}

@@ -104,7 +104,7 @@ func (b *Broker) readable(r *network.Request, follower bool, list []replication.
 	for i := range list {
 		topic := list[i].TP.Topic
 		if !follower && topic != "" && (i == 0 || topic != list[i-1].TP.Topic) {
-			err = b.denied(r, acl.Read, acl.Topic, topic)
+			err = b.deniedRead(r, list[i:])
 		}
 		if err == nil || !follower && topic == "" {
 			continue
@@ -115,6 +115,18 @@ func (b *Broker) readable(r *network.Request, follower bool, list []replication.
 		list[i].Err = err
 	}
 	return list
+}
+
+// deniedRead is denied for the topic of the first partition; the audit log tells how many partitions of it follow each other.
+func (b *Broker) deniedRead(r *network.Request, list []replication.FetchPartition) error {
+	a := action(r, acl.Read, acl.Topic, list[0].TP.Topic)
+	for a.References < len(list) && list[a.References].TP.Topic == a.Name {
+		a.References++
+	}
+	if b.authorizer.Allows(r.Context(), a) {
+		return nil
+	}
+	return kerr.TopicAuthorizationFailed
 }
 
 // deniedProducerID says why the sender may not have a producer id: for a transaction its id must be his, otherwise he must

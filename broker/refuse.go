@@ -4,6 +4,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"jackdaw/broker/network"
+	"jackdaw/internal/assert"
 	"jackdaw/metadata"
 	"jackdaw/protocol"
 )
@@ -14,11 +15,15 @@ func (b *Broker) refused(r *network.Request, err error) bool {
 	if err == nil {
 		return false
 	}
-	r.Respond(errorResponse(r.Body, err))
+	if resp := errorResponse(r.Body, err); resp != nil {
+		r.Respond(resp)
+	} else {
+		r.Close(err) // rather than a response that looks like success
+	}
 	return true
 }
 
-// errorResponse is for the APIs that are refused as a whole.
+// errorResponse is for the APIs that are refused as a whole; nil for others.
 func errorResponse(req kmsg.Request, err error) kmsg.Response {
 	code := protocol.ErrorCode(err)
 	switch req := req.(type) {
@@ -42,6 +47,10 @@ func errorResponse(req kmsg.Request, err error) kmsg.Response {
 		return deleteACLsError(req, err)
 	case *kmsg.ElectLeadersRequest:
 		return electLeadersError(req, code)
+	case *kmsg.AlterPartitionAssignmentsRequest:
+		return alterReassignmentsError(req, err)
+	case *kmsg.DescribeUserSCRAMCredentialsRequest:
+		return describeCredentialsError(req, err)
 	case *kmsg.AlterClientQuotasRequest:
 		return alterQuotasError(req, err)
 	case *kmsg.AlterUserSCRAMCredentialsRequest:
@@ -67,9 +76,9 @@ func codeResponse(resp kmsg.Response, code int16, text *string) kmsg.Response {
 		resp.ErrorCode = code
 	case *kmsg.HeartbeatResponse:
 		resp.ErrorCode = code
-	case *kmsg.LeaveGroupResponse:
-		resp.ErrorCode = code
 	case *kmsg.ConsumerGroupHeartbeatResponse:
+		resp.ErrorCode = code
+	case *kmsg.LeaveGroupResponse:
 		resp.ErrorCode = code
 	case *kmsg.OffsetDeleteResponse:
 		resp.ErrorCode = code
@@ -83,16 +92,15 @@ func codeResponse(resp kmsg.Response, code int16, text *string) kmsg.Response {
 		resp.ErrorCode = code
 	case *kmsg.DescribeACLsResponse:
 		resp.ErrorCode, resp.ErrorMessage = code, text
-	case *kmsg.AlterPartitionAssignmentsResponse:
-		resp.ErrorCode, resp.ErrorMessage = code, text
 	case *kmsg.ListPartitionReassignmentsResponse:
 		resp.ErrorCode, resp.ErrorMessage = code, text
 	case *kmsg.DescribeClientQuotasResponse:
-		resp.ErrorCode, resp.ErrorMessage = code, text
-	case *kmsg.DescribeUserSCRAMCredentialsResponse:
-		resp.ErrorCode, resp.ErrorMessage = code, text
+		resp.ErrorCode = code
 	case *kmsg.UpdateFeaturesResponse:
 		resp.ErrorCode, resp.ErrorMessage = code, text
+	default:
+		assert.That(false, "a refusal has a place in its response", "api", resp.Key())
+		return nil
 	}
 	return resp
 }
@@ -226,13 +234,36 @@ func alterQuotasError(req *kmsg.AlterClientQuotasRequest, err error) kmsg.Respon
 	return resp
 }
 
+func alterReassignmentsError(req *kmsg.AlterPartitionAssignmentsRequest, err error) kmsg.Response {
+	resp := req.ResponseKind().(*kmsg.AlterPartitionAssignmentsResponse)
+	resp.ErrorCode, resp.ErrorMessage = protocol.ErrorCode(err), protocol.ErrorMessage(err)
+	for _, t := range req.Topics {
+		out := kmsg.AlterPartitionAssignmentsResponseTopic{Topic: t.Topic}
+		for _, p := range t.Partitions {
+			out.Partitions = append(out.Partitions, kmsg.AlterPartitionAssignmentsResponseTopicPartition{
+				Partition: p.Partition, ErrorCode: resp.ErrorCode, ErrorMessage: resp.ErrorMessage,
+			})
+		}
+		resp.Topics = append(resp.Topics, out)
+	}
+	return resp
+}
+
+// describeCredentialsError has a nameless result for each user, as Kafka's answer.
+func describeCredentialsError(req *kmsg.DescribeUserSCRAMCredentialsRequest, err error) kmsg.Response {
+	resp := req.ResponseKind().(*kmsg.DescribeUserSCRAMCredentialsResponse)
+	resp.ErrorCode = protocol.ErrorCode(err)
+	for range req.Users {
+		resp.Results = append(resp.Results, kmsg.DescribeUserSCRAMCredentialsResponseResult{ErrorCode: resp.ErrorCode})
+	}
+	return resp
+}
+
 func alterCredentialsError(req *kmsg.AlterUserSCRAMCredentialsRequest, err error) kmsg.Response {
 	resp := req.ResponseKind().(*kmsg.AlterUserSCRAMCredentialsResponse)
 	users, _ := credentialChanges(req)
 	for _, user := range users {
-		resp.Results = append(resp.Results, kmsg.AlterUserSCRAMCredentialsResponseResult{
-			User: user, ErrorCode: protocol.ErrorCode(err), ErrorMessage: protocol.ErrorMessage(err),
-		})
+		resp.Results = append(resp.Results, kmsg.AlterUserSCRAMCredentialsResponseResult{User: user, ErrorCode: protocol.ErrorCode(err)})
 	}
 	return resp
 }

@@ -116,7 +116,13 @@ func configRuns(topic string) []toolRun {
 func runTool(t *testing.T, c *cluster.Cluster, r toolRun) {
 	t.Helper()
 	out, err := cluster.Tool("", adminTools[r.tool], append([]string{"--bootstrap-server", c.BootstrapString()}, r.args...)...)
-	line := "kafka-" + r.tool + " " + strings.Join(r.args, " ")
+	checkPrinted(t, "kafka-"+r.tool, r, out, err)
+}
+
+// checkPrinted holds what a tool printed against what it has to.
+func checkPrinted(t *testing.T, tool string, r toolRun, out string, err error) {
+	t.Helper()
+	line := tool + " " + strings.Join(r.args, " ")
 	if err != nil && !r.fails {
 		t.Errorf("%s: %v\n%s", line, err, out)
 		return

@@ -39,11 +39,22 @@ func ErrorMessage(err error) *string {
 	case errors.As(err, &m):
 		text = m.ClientMessage()
 	case errors.As(err, &ke):
-		text = ke.Description
+		text = description(ke)
 	default:
 		text = kerr.UnknownServerError.Description
 	}
 	return &text
+}
+
+// description is Kafka's text for a code; kerr words two of them differently.
+func description(err *kerr.Error) string {
+	switch err {
+	case kerr.TopicAuthorizationFailed:
+		return "Topic authorization failed."
+	case kerr.GroupAuthorizationFailed:
+		return "Group authorization failed."
+	}
+	return err.Description
 }
 
 // ClientMessage is the text of a Messenger in the chain, nil where there is none: for the answers in which Kafka explains

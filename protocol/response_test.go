@@ -67,6 +67,8 @@ func TestErrorCode_Chain(t *testing.T) {
 		text string
 	}{
 		{kerr.NotController, 41, kerr.NotController.Description},
+		{kerr.TopicAuthorizationFailed, 29, "Topic authorization failed."},
+		{kerr.GroupAuthorizationFailed, 30, "Group authorization failed."},
 		{fmt.Errorf("append: %w", kerr.NotEnoughReplicas), 19, kerr.NotEnoughReplicas.Description},
 		{fmt.Errorf("create: %w", WithMessage(kerr.InvalidPartitions, "Number of partitions must be larger than 0.")), 37, "Number of partitions must be larger than 0."},
 		{errors.New("boom"), -1, kerr.UnknownServerError.Description},

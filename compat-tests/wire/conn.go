@@ -31,8 +31,15 @@ type Conn struct {
 }
 
 // Dial opens a connection.
-func Dial(addr string) (*Conn, error) {
-	c, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(context.Background(), "tcp", addr)
+func Dial(addr string) (*Conn, error) { return DialFrom("", addr) }
+
+// DialFrom is Dial from an address of this machine, such as 127.0.0.2; "" is whichever.
+func DialFrom(source, addr string) (*Conn, error) {
+	d := net.Dialer{Timeout: 5 * time.Second}
+	if source != "" {
+		d.LocalAddr = &net.TCPAddr{IP: net.ParseIP(source)}
+	}
+	c, err := d.DialContext(context.Background(), "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("dial %s: %w", addr, err)
 	}

@@ -73,21 +73,27 @@ func (a *Authorizer) Delete(ctx context.Context, session *zkstore.Session, filte
 	return out
 }
 
-// selected returns the patterns that filters select, known or named by them, each with the places of those filters.
+// selected returns the patterns of filters, named by them or known here, each with the places of its filters.
 func (a *Authorizer) selected(filters []acl.Filter) map[acl.Pattern][]int {
 	out := map[acl.Pattern][]int{}
 	for i, f := range filters {
-		for _, p := range a.table.Load().Patterns(f.PatternFilter) {
-			out[p] = append(out[p], i)
+		named, ok := f.Patterns()
+		if !ok {
+			named = a.known(f)
 		}
-		named, _ := f.Patterns()
 		for _, p := range named {
-			if !slices.Contains(out[p], i) {
-				out[p] = append(out[p], i)
-			}
+			out[p] = append(out[p], i)
 		}
 	}
 	return out
+}
+
+// known returns the patterns for which the table has an entry that the filter selects.
+func (a *Authorizer) known(f acl.Filter) []acl.Pattern {
+	table := a.table.Load()
+	return slices.DeleteFunc(table.Patterns(f.PatternFilter), func(p acl.Pattern) bool {
+		return !slices.ContainsFunc(table.Entries(p), f.EntryFilter.Selects)
+	})
 }
 
 // writer changes ACLs in ZooKeeper, then all of them in the table.
