@@ -17,7 +17,7 @@ func (b *Broker) handleDescribeACLs(r *network.Request) {
 		return
 	}
 	if b.authorizer == nil {
-		b.refused(r, protocol.WithMessage(kerr.SecurityDisabled, noAuthorizer+" on the broker"))
+		b.refused(r, protocol.WithMessage(kerr.SecurityDisabled, "No Authorizer is configured on the broker"))
 		return
 	}
 	f, err := aclFilter(req.Version, int8(req.ResourceType), req.ResourceName, int8(req.ResourcePatternType), req.Principal, req.Host,
