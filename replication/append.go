@@ -1,7 +1,6 @@
 package replication
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -45,11 +44,7 @@ func (m *ReplicaManager) Append(req AppendRequest, done func([]AppendResult)) {
 	}
 	m.wake(&w)
 	if len(unflushed) > 0 {
-		flushers.Go("durable-append", func(context.Context) error {
-			m.flush(unflushed)
-			m.appended(&req, results, waits, done)
-			return nil
-		})
+		m.appendDurably(flushers, req, unflushed, results, waits, done)
 		return
 	}
 	m.appended(&req, results, waits, done)

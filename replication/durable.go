@@ -1,6 +1,8 @@
 package replication
 
 import (
+	"context"
+
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"jackdaw/internal/run"
@@ -22,6 +24,17 @@ func (m *ReplicaManager) flushersRunning() *run.Group {
 		return nil
 	}
 	return g
+}
+
+// appendDurably goes on with an append in a goroutine. req is a copy, so that others need no memory for theirs.
+func (m *ReplicaManager) appendDurably(g *run.Group, req AppendRequest, list []flushWait, results []AppendResult, waits []produceWait,
+	done func([]AppendResult),
+) {
+	g.Go("durable-append", func(context.Context) error {
+		m.flush(list)
+		m.appended(&req, results, waits, done)
+		return nil
+	})
 }
 
 // flush makes appends durable, and only then counts them. An error is the answer for its partition.
