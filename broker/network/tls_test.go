@@ -147,7 +147,7 @@ func TestTLS_WrongProtocol_ClosedWithTheReason(t *testing.T) {
 
 func TestTLS_UnfinishedHandshake_ClosedAndInNobodysWay(t *testing.T) {
 	out, lg := logged()
-	s := startServer(t, Options{Logger: lg, Listeners: secured(t), AuthTimeout: 300 * time.Millisecond}, answerAll)
+	s := startServer(t, Options{Logger: lg, Listeners: secured(t), AuthTimeout: 2 * time.Second}, answerAll)
 	var slow []*client
 	for i := range 20 {
 		c := dial(t, s, "SSL")
@@ -164,7 +164,7 @@ func TestTLS_UnfinishedHandshake_ClosedAndInNobodysWay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	out.await(t, "not finished within 300ms")
+	out.await(t, "not finished within 2s")
 	c.send(metadataRequest()) // the limit was that of the handshake
 	c.expect(2)
 }

@@ -155,7 +155,7 @@ func (s *scram) final(message string) (reply []byte, who *identity, err error) {
 	}
 	// The whole nonce is in the proof. Here Kafka looks at the end only, and librdkafka puts its own in front twice.
 	if !strings.HasSuffix(m[2], s.nonce) {
-		return nil, nil, errors.New("Invalid client nonce in the final client message.")
+		return nil, nil, errors.New("Invalid client nonce in the final client message")
 	}
 	proof, err := base64.StdEncoding.DecodeString(m[3])
 	if err != nil {

@@ -1,6 +1,7 @@
 package sasl
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -103,6 +104,7 @@ func (s *Server) Admit(key kmsg.Key, now time.Time) (mine bool, err error) {
 			return true, fmt.Errorf("Unexpected Kafka request of type %s during SASL authentication.: %w", key.Name(), kerr.IllegalSaslState)
 		}
 		return true, nil
+	case proven:
 	}
 	if s.expires.IsZero() {
 		return false, nil
@@ -196,7 +198,8 @@ func (f *Failure) Unwrap() []error { return []error{f.err, kerr.SaslAuthenticati
 func (f *Failure) ClientMessage() string { return f.Text }
 
 func (s *Server) failure(err error) error {
-	if told, ok := err.(*Error); ok {
+	var told *Error
+	if errors.As(err, &told) {
 		return &Failure{told.text, err}
 	}
 	what := "authentication"

@@ -129,13 +129,13 @@ func loadKeys(s *Settings) (*keystore.Store, error) {
 	case s.KeystoreKey != nil:
 		switch {
 		case !pem:
-			return nil, fmt.Errorf("SSL private key can be specified only for PEM, but key store type is %s.", s.KeystoreType)
+			return nil, fmt.Errorf("SSL private key can be specified only for PEM, but key store type is %s", s.KeystoreType)
 		case s.KeystoreCertificateChain == nil:
-			return nil, errors.New("SSL private key is specified, but certificate chain is not specified.")
+			return nil, errors.New("SSL private key is specified, but certificate chain is not specified")
 		case s.KeystoreLocation != nil:
-			return nil, errors.New("Both SSL key store location and separate private key are specified.")
+			return nil, errors.New("Both SSL key store location and separate private key are specified")
 		case s.KeystorePassword != nil:
-			return nil, errors.New("SSL key store password cannot be specified with PEM format, only key password may be specified.")
+			return nil, errors.New("SSL key store password cannot be specified with PEM format, only key password may be specified")
 		}
 		store, err := keystore.ParsePEMKey(*s.KeystoreKey, *s.KeystoreCertificateChain, s.KeyPassword)
 		if err != nil {
@@ -145,13 +145,13 @@ func loadKeys(s *Settings) (*keystore.Store, error) {
 	case s.KeystoreCertificateChain != nil:
 		return nil, errors.New("SSL certificate chain is specified, but private key is not specified")
 	case s.KeystoreLocation == nil && s.KeystorePassword != nil:
-		return nil, errors.New("SSL key store is not specified, but key store password is specified.")
+		return nil, errors.New("SSL key store is not specified, but key store password is specified")
 	case s.KeystoreLocation == nil:
 		return nil, nil
 	case pem && s.KeystorePassword != nil:
 		return nil, errors.New("SSL key store password cannot be specified with PEM format, only key password may be specified")
 	case !pem && s.KeystorePassword == nil:
-		return nil, errors.New("SSL key store is specified, but key store password is not specified.")
+		return nil, errors.New("SSL key store is specified, but key store password is not specified")
 	}
 	return s.keyFile(*s.KeystoreLocation, pem)
 }
@@ -180,11 +180,11 @@ func loadTrust(s *Settings) (*keystore.Store, error) {
 	case s.TruststoreCertificates != nil:
 		switch {
 		case !pem:
-			return nil, fmt.Errorf("SSL trust store certs can be specified only for PEM, but trust store type is %s.", s.TruststoreType)
+			return nil, fmt.Errorf("SSL trust store certs can be specified only for PEM, but trust store type is %s", s.TruststoreType)
 		case s.TruststoreLocation != nil:
-			return nil, errors.New("Both SSL trust store location and separate trust certificates are specified.")
+			return nil, errors.New("Both SSL trust store location and separate trust certificates are specified")
 		case s.TruststorePassword != nil:
-			return nil, errors.New("SSL trust store password cannot be specified for PEM format.")
+			return nil, errors.New("SSL trust store password cannot be specified for PEM format")
 		}
 		store, err := keystore.ParsePEMTrust(*s.TruststoreCertificates)
 		if err != nil {
@@ -192,11 +192,11 @@ func loadTrust(s *Settings) (*keystore.Store, error) {
 		}
 		return store, nil
 	case s.TruststoreLocation == nil && s.TruststorePassword != nil:
-		return nil, errors.New("SSL trust store is not specified, but trust store password is specified.")
+		return nil, errors.New("SSL trust store is not specified, but trust store password is specified")
 	case s.TruststoreLocation == nil:
 		return nil, nil
 	case pem && s.TruststorePassword != nil:
-		return nil, errors.New("SSL trust store password cannot be specified for PEM format.")
+		return nil, errors.New("SSL trust store password cannot be specified for PEM format")
 	}
 	return s.trustFile(*s.TruststoreLocation, pem)
 }

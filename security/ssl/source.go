@@ -44,11 +44,11 @@ func (s *Source) Client(host string) *tls.Config { return s.now.Load().Client(ho
 func (c *Context) Compatible(next *Context) error {
 	switch {
 	case c.keys == nil && next.keys != nil:
-		return errors.New("Cannot add SSL keystore to an existing listener for which no keystore was configured.")
+		return errors.New("Cannot add SSL keystore to an existing listener for which no keystore was configured")
 	case c.keys != nil && next.keys == nil:
-		return errors.New("Cannot remove the SSL keystore from an existing listener for which a keystore was configured.")
+		return errors.New("Cannot remove the SSL keystore from an existing listener for which a keystore was configured")
 	case c.trust == nil && next.trust != nil:
-		return errors.New("Cannot add SSL truststore to an existing listener for which no truststore was configured.")
+		return errors.New("Cannot add SSL truststore to an existing listener for which no truststore was configured")
 	case c.keys == nil:
 		return nil
 	}

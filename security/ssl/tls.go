@@ -91,7 +91,7 @@ func (c *Context) Principal(s tls.ConnectionState) (security.Principal, error) {
 	dn := DN(s.PeerCertificates[0])
 	name, err := c.mapper.Name(dn)
 	if err != nil {
-		return security.Anonymous, fmt.Errorf("Failed to map name for '%s' based on SSL principal mapping rules.", dn)
+		return security.Anonymous, fmt.Errorf("Failed to map name for '%s' based on SSL principal mapping rules", dn)
 	}
 	return security.User(name), nil
 }

@@ -7,11 +7,14 @@ import (
 	"strings"
 )
 
-// versions are the names that Java has for what can be negotiated, from old to new.
-var versions = []struct {
+// version is what can be negotiated, by Java's name.
+type version struct {
 	name string
 	id   uint16
-}{
+}
+
+// versions go from old to new.
+var versions = []version{
 	{"TLSv1", tls.VersionTLS10}, {"TLSv1.1", tls.VersionTLS11}, {"TLSv1.2", tls.VersionTLS12}, {"TLSv1.3", tls.VersionTLS13},
 }
 
@@ -45,12 +48,7 @@ func versionRange(protocol string, enabled []string) (least, most uint16, err er
 	}
 	var on []int
 	for _, name := range enabled {
-		i := slices.IndexFunc(versions, func(v struct {
-			name string
-			id   uint16
-		}) bool {
-			return v.name == name
-		})
+		i := slices.IndexFunc(versions, func(v version) bool { return v.name == name })
 		if i < 0 {
 			return 0, 0, fmt.Errorf("ssl.enabled.protocols: %s is not supported, use TLSv1.2 and TLSv1.3", name)
 		}
