@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -9,6 +10,7 @@ import (
 	"jackdaw/broker/network"
 	"jackdaw/config"
 	"jackdaw/peer"
+	"jackdaw/security/sasl"
 	"jackdaw/security/ssl"
 )
 
@@ -103,9 +105,21 @@ func (b *Broker) protect(l *network.ListenerConfig, n *config.Network) error {
 	if s.Authenticated {
 		settings := s.SASL
 		settings.Credential = b.credentials.Find
+		if settings.Tokens.URL != "" {
+			settings.Tokens.Keys = b.tokenKeys(&settings.Tokens)
+		}
 		l.SASL = &settings
 	}
 	return nil
+}
+
+// tokenKeys has the keys of an endpoint fetched from now on.
+func (b *Broker) tokenKeys(t *sasl.Tokens) *sasl.Keys {
+	keys := sasl.NewKeys(t.URL, t.Refresh)
+	b.parts.Go("token-keys", func(ctx context.Context) error {
+		return keys.Run(ctx, func(err error) { b.log.Warn("keys of tokens not fetched", "err", err) })
+	})
+	return keys
 }
 
 // protectPeer does the same for connections to other brokers.

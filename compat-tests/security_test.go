@@ -21,6 +21,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/oauth"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
@@ -87,13 +88,15 @@ func (s *secured) configure(t *testing.T, b *cluster.Broker, i int) {
 		"listeners":                      strings.Join(listeners, ","),
 		"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SSL:SSL,INTERNAL:SASL_SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
 		"inter.broker.listener.name":     "INTERNAL", "sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-512",
-		"sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+		"sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
 		location:                  store, "ssl.keystore.type": []string{"PEM", "JKS", "PKCS12"}[i],
 		"ssl.truststore.type": "PEM", "ssl.truststore.location": writeFile(t, s.dir, "ca.pem", s.ca.pem()),
-		"listener.name.ssl.ssl.client.auth":                            "required",
-		"listener.name.internal.plain.sasl.jaas.config":                users,
-		"listener.name.internal.scram-sha-256.sasl.jaas.config":        scramModule + ";",
-		"listener.name.internal.scram-sha-512.sasl.jaas.config":        scramModule + `username="admin" password="admin-secret";`,
+		"listener.name.ssl.ssl.client.auth":                     "required",
+		"listener.name.internal.plain.sasl.jaas.config":         users,
+		"listener.name.internal.scram-sha-256.sasl.jaas.config": scramModule + ";",
+		"listener.name.internal.scram-sha-512.sasl.jaas.config": scramModule + `username="admin" password="admin-secret";`,
+		"listener.name.internal.oauthbearer.sasl.jaas.config": "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required " +
+			`unsecuredLoginStringClaim_sub="admin";`,
 		"listener.name.sasl_plaintext.sasl.enabled.mechanisms":         "PLAIN",
 		"listener.name.sasl_plaintext.plain.sasl.jaas.config":          users,
 		"listener.name.sasl_plaintext.plain.connections.max.reauth.ms": "3000",
@@ -153,10 +156,21 @@ func ways() []way {
 		{name: "SASL_SSL PLAIN", listener: "INTERNAL", tls: oneWay, login: byPlain, kcat: saslSSL("PLAIN", "alice", "alice-secret")},
 		{name: "SASL_SSL SCRAM-SHA-256", listener: "INTERNAL", tls: oneWay, login: sha256, kcat: saslSSL("SCRAM-SHA-256", "carol", "carol,=secret")},
 		{name: "SASL_SSL SCRAM-SHA-512", listener: "INTERNAL", tls: oneWay, login: sha512, kcat: saslSSL("SCRAM-SHA-512", "carol", "carol,=secret")},
+		{name: "SASL_SSL OAUTHBEARER", listener: "INTERNAL", tls: oneWay, login: oauth.Auth{Token: unsignedToken("erin")}.AsMechanism(), kcat: func(s *secured) []string {
+			return []string{"security.protocol=sasl_ssl", "ssl.ca.location=" + s.dir + "/ca.pem", "sasl.mechanism=OAUTHBEARER",
+				"enable.sasl.oauthbearer.unsecure.jwt=true", "sasl.oauthbearer.config=principal=erin"}
+		}},
 		{name: "SASL_PLAINTEXT PLAIN", listener: "SASL_PLAINTEXT", login: byPlain, kcat: func(*secured) []string {
 			return []string{"security.protocol=sasl_plaintext", "sasl.mechanism=PLAIN", "sasl.username=alice", "sasl.password=alice-secret"}
 		}},
 	}
+}
+
+// unsignedToken is good for an hour, and proves nothing.
+func unsignedToken(user string) string {
+	b64 := base64.RawURLEncoding.EncodeToString
+	claims := fmt.Sprintf(`{"sub":%q,"iat":%d,"exp":%d}`, user, time.Now().Unix(), time.Now().Add(time.Hour).Unix())
+	return b64([]byte(`{"alg":"none"}`)) + "." + b64([]byte(claims)) + "."
 }
 
 // franz returns the options of a franz-go client that comes in by a listener.
@@ -278,6 +292,7 @@ func (s *secured) refused(t *testing.T) {
 		{"wrong password", "SASL_PLAINTEXT", nil, plain.Auth{User: "alice", Pass: "bob-secret"}.AsMechanism(), []string{"SASL_AUTHENTICATION_FAILED"}},
 		{"unknown user", "INTERNAL", s.ca.client(nil), scram.Auth{User: "eve", Pass: "x"}.AsSha512Mechanism(), []string{"SASL_AUTHENTICATION_FAILED"}},
 		{"mechanism that is not enabled", "SASL_PLAINTEXT", nil, scram.Auth{User: "carol", Pass: "carol,=secret"}.AsSha512Mechanism(), []string{"UNSUPPORTED_SASL_MECHANISM"}},
+		{"bad token", "INTERNAL", s.ca.client(nil), oauth.Auth{Token: "a.b.c"}.AsMechanism(), []string{`{"status":"invalid_token"}`, "SASL_AUTHENTICATION_FAILED"}},
 		{"no login", "SASL_PLAINTEXT", nil, nil, []string{"EOF", "closed", "reset"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -389,6 +404,10 @@ func (s *secured) keysReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(third)
+	// Apache Kafka accepts what would only count after a restart.
+	if cluster.Target() == cluster.Apache {
+		return
+	}
 	if err := alter("client.auth", "none"); err == nil || !strings.Contains(err.Error(), "restart broker or create a new listener") {
 		t.Errorf("client.auth of an open listener: %v", err)
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -75,7 +76,7 @@ func sslSettings(r *reader) ssl.Settings {
 }
 
 // mechanisms are those that can be served.
-var mechanisms = []string{sasl.Plain, sasl.ScramSHA256, sasl.ScramSHA512}
+var mechanisms = []string{sasl.Plain, sasl.ScramSHA256, sasl.ScramSHA512, sasl.OAuthBearer}
 
 // saslSettings reads what one listener has, and checks it if it is used.
 func saslSettings(r *reader, used bool) (sasl.Settings, error) {
@@ -92,13 +93,17 @@ func saslSettings(r *reader, used bool) (sasl.Settings, error) {
 		if !slices.Contains(mechanisms, m) {
 			return s, refuse("sasl.enabled.mechanisms", "Invalid value %s for configuration sasl.enabled.mechanisms: supported are %s", m, strings.Join(mechanisms, ", "))
 		}
-		if err := builtIn(r.mechanism(m)); err != nil {
+		err := builtIn(r.mechanism(m), m)
+		if err != nil {
 			return s, err
 		}
-		var err error
 		if s.JAAS[m], err = jaas(r, m); err != nil {
 			return s, err
 		}
+	}
+	var err error
+	if s.Tokens, err = tokens(r, used && slices.Contains(s.Mechanisms, sasl.OAuthBearer)); err != nil {
+		return s, err
 	}
 	if used && len(s.Mechanisms) == 0 {
 		return s, refuse("sasl.enabled.mechanisms", "No SASL mechanisms are enabled")
@@ -123,9 +128,39 @@ func jaas(r *reader, mechanism string) (sasl.Module, error) {
 	return m, nil
 }
 
+const handlerKey = "sasl.server.callback.handler.class"
+
+// validators are the classes that check signed tokens; the second is their name of before Kafka 3.4.
+var validators = []string{
+	"org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler",
+	"org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerValidatorCallbackHandler",
+}
+
+// tokens reads which tokens are good. Without a validator those without a signature are, as in Kafka.
+func tokens(r *reader, used bool) (sasl.Tokens, error) {
+	const urlKey = "sasl.oauthbearer.jwks.endpoint.url"
+	t := sasl.Tokens{
+		Audience: r.list("sasl.oauthbearer.expected.audience"), Issuer: r.str("sasl.oauthbearer.expected.issuer"),
+		Skew: r.seconds("sasl.oauthbearer.clock.skew.seconds"), SubClaim: r.str("sasl.oauthbearer.sub.claim.name"),
+		URL: r.str(urlKey), Refresh: r.millis("sasl.oauthbearer.jwks.endpoint.refresh.ms"),
+	}
+	signed := slices.Contains(validators, r.mechanism(sasl.OAuthBearer).str(handlerKey))
+	if !used || !signed {
+		t.URL = ""
+		return t, nil
+	}
+	if u, err := url.Parse(t.URL); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+		return t, refuse(urlKey, "Invalid value %s for configuration %s: a URL of http or https is needed", t.URL, urlKey)
+	}
+	return t, nil
+}
+
 // builtIn refuses classes that would decide who gets in: to go on without them would let in others.
-func builtIn(r *reader) error {
-	for _, key := range []string{"sasl.server.callback.handler.class", "sasl.login.callback.handler.class", "sasl.login.class"} {
+func builtIn(r *reader, mechanism string) error {
+	for _, key := range []string{handlerKey, "sasl.login.callback.handler.class", "sasl.login.class"} {
+		if mechanism == sasl.OAuthBearer && key == handlerKey && slices.Contains(validators, r.str(key)) {
+			continue
+		}
 		if !r.null(key) {
 			return refuse(key, "Invalid value %s for configuration %s: not supported", r.str(key), key)
 		}

@@ -48,7 +48,7 @@ func TestSecurity_Listeners_HaveTheirOwnSettings(t *testing.T) {
 
 func TestSecurity_WhatCannotBe_IsRefused(t *testing.T) {
 	for _, tc := range []struct{ set, want string }{
-		{"sasl.enabled.mechanisms=GSSAPI", "Invalid value GSSAPI for configuration sasl.enabled.mechanisms: supported are PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"},
+		{"sasl.enabled.mechanisms=GSSAPI", "Invalid value GSSAPI for configuration sasl.enabled.mechanisms: supported are PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER"},
 		{"sasl.enabled.mechanisms=", "No SASL mechanisms are enabled"},
 		{"sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-512", "listener.name.brokers.plain.sasl.jaas.config: it must be set"},
 		{"sasl.mechanism.inter.broker.protocol=PLAIN", "sasl.mechanism.inter.broker.protocol must be included in sasl.enabled.mechanisms"},

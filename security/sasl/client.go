@@ -1,6 +1,10 @@
 package sasl
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"time"
+)
 
 // clientSide is one exchange as the one that proves itself sees it.
 type clientSide interface {
@@ -24,6 +28,12 @@ func NewLogin(mechanism string, m Module) (Login, error) {
 		l.exchange = func() clientSide { return plainClient(user + "\x00" + password) }
 	case ScramSHA256, ScramSHA512:
 		l.exchange = func() clientSide { return &scramClient{mechanism: mechanism, user: user, password: password} }
+	case OAuthBearer:
+		if user = m.Options["unsecuredLoginStringClaim_sub"]; user == "" {
+			return l, errors.New("unsecuredLoginStringClaim_sub of OAUTHBEARER is not in its JAAS entry: brokers have no other tokens")
+		}
+		l.exchange = func() clientSide { return bearerClient{sub: user, now: time.Now} }
+		return l, nil
 	default:
 		return l, fmt.Errorf("mechanism %s between brokers is not supported", mechanism)
 	}

@@ -29,6 +29,8 @@ type Settings struct {
 	MaxReauth map[string]time.Duration
 	// MaxReceive bounds a request before authentication, in bytes.
 	MaxReceive int
+	// Tokens are for OAUTHBEARER.
+	Tokens Tokens
 	// Credential finds the SCRAM credential of a user.
 	Credential func(mechanism, user string) (Credential, bool)
 }
@@ -143,6 +145,8 @@ func (s *Settings) begin(name string) mechanism {
 	switch name {
 	case ScramSHA256, ScramSHA512:
 		return &scram{mechanism: name, find: s.Credential}
+	case OAuthBearer:
+		return &bearer{tokens: &s.Tokens, options: s.JAAS[name].Options, now: time.Now}
 	default:
 		return &plain{users: s.JAAS[name]}
 	}
