@@ -19,6 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"jackdaw/compat-tests/cluster"
+	"jackdaw/compat-tests/wire"
 )
 
 // consumerProtocol turns KIP-848 on, with time-outs for tests. Apache Kafka has it with KRaft only.
@@ -246,7 +247,7 @@ func waitRead(t *testing.T, l *traffic, group string, ends map[int32]int64) {
 
 // TestConsumerProtocol_CoordinatorAndMemberDie_NothingSkipped: Kafka's consumers of 3.9.2 and 4.4.0 share a topic by the protocol of
 // KIP-848. The coordinator is killed: they go on as the members that they are. One of them is killed: the other takes over when its
-// session has ended. The topic grows: the new partitions are read.
+// session has ended. The topic grows in between: they share the new partitions, too.
 func TestConsumerProtocol_CoordinatorAndMemberDie_NothingSkipped(t *testing.T) {
 	c := consumerCluster(t)
 	l := startTraffic(t, c, "shared", 4)
@@ -266,6 +267,11 @@ func TestConsumerProtocol_CoordinatorAndMemberDie_NothingSkipped(t *testing.T) {
 	if err := b.Start(); err != nil {
 		t.Fatal(err)
 	}
+	l.partitions = 6
+	if r, err := admin(t, c).UpdatePartitions(t.Context(), l.partitions, l.topic); err != nil || r.Error() != nil {
+		t.Fatal(err, r.Error())
+	}
+	waitShared(t, l, "g", 2)
 	out, err := cluster.Tool4("", "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", "--bootstrap-server", c.BootstrapString(),
 		"--describe", "--group", "g", "--members", "--verbose")
 	if err != nil || strings.Count(out, "shared") < 2 {
@@ -313,4 +319,68 @@ func TestConsumerProtocol_Migration_NothingSkipped(t *testing.T) {
 	first.end()
 	java.count()
 	l.check(t, ends)
+}
+
+// beat sends a ConsumerGroupHeartbeat and returns the answer.
+func beat(t *testing.T, addr, group, id string, epoch int32, topics ...string) *kmsg.ConsumerGroupHeartbeatResponse {
+	t.Helper()
+	req := kmsg.NewPtrConsumerGroupHeartbeatRequest()
+	req.Group, req.MemberID, req.MemberEpoch = group, id, epoch
+	req.RebalanceTimeoutMillis, req.Topics = -1, nil
+	if epoch == 0 {
+		req.RebalanceTimeoutMillis, req.SubscribedTopicNames, req.Topics = 30000, topics, []kmsg.ConsumerGroupHeartbeatRequestTopic{}
+	}
+	return ask[*kmsg.ConsumerGroupHeartbeatResponse](t, addr, req, 0)
+}
+
+// TestConsumerProtocol_ApacheTakesOver_OffsetsStay: an Apache broker in ZooKeeper mode that becomes coordinator of a consumer group
+// skips the records that it does not know. It has the offsets, and no members; when the coordinator is Jackdaw again the group is there
+// as it was.
+func TestConsumerProtocol_ApacheTakesOver_OffsetsStay(t *testing.T) {
+	jackdawOnly(t, "there is nothing to mix")
+	c := cluster.Start(t, cluster.Options{Brokers: 3, Kinds: map[int]cluster.Kind{2: cluster.Apache}, Config: map[string]string{
+		"auto.leader.rebalance.enable": "false", "offsets.topic.num.partitions": "2", "group.consumer.session.timeout.ms": "60000",
+	}})
+	for _, id := range []int{1, 3} {
+		if err := c.Broker(id).Stop(); err != nil {
+			t.Fatal(err)
+		}
+		c.Broker(id).Config["group.coordinator.rebalance.protocols"] = "classic,consumer"
+		if err := c.Broker(id).Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	createAssigned(t, c, "read", nil, []int32{1, 3})
+	group := nameIn("g", 0, 2)
+	coordinator(t, c, group)
+	move := func(to int) string {
+		t.Helper()
+		prefer(t, c, offsetsTopic, 0, to)
+		elect(t, c, to, map[string]int{offsetsTopic: 0})
+		return coordinator(t, c, group).Addr()
+	}
+	addr := move(1)
+	if r := beat(t, addr, group, "m", 0, "read"); r.ErrorCode != 0 || r.MemberEpoch != 1 {
+		t.Fatalf("join: %+v", r)
+	}
+	committed := ask[*kmsg.OffsetCommitResponse](t, addr, wire.NewCommit(group, "m", 1, wire.Commit{Topic: "read", Offset: 7}), 9)
+	if code := committed.Topics[0].Partitions[0].ErrorCode; code != 0 {
+		t.Fatalf("commit: %v", kerr.ErrorForCode(code))
+	}
+
+	addr = move(2)
+	if r := beat(t, addr, group, "m", 1); r.ErrorCode != kerr.UnsupportedVersion.Code {
+		t.Errorf("heartbeat at Apache Kafka: error %d", r.ErrorCode)
+	}
+	if at, _, code := fetchOffset(t, addr, group, "read", 0, 7, true); at != 7 || code != 0 {
+		t.Errorf("offset %d, error %d at Apache Kafka, want 7", at, code)
+	}
+	if log := string(c.Broker(2).Output()); !strings.Contains(log, "Unknown message key with version 3") {
+		t.Error("Apache Kafka does not say that it skips records")
+	}
+
+	addr = move(1)
+	if r := beat(t, addr, group, "m", 1); r.ErrorCode != 0 || r.MemberEpoch != 1 {
+		t.Errorf("heartbeat of the member after all: %+v", r)
+	}
 }

@@ -30,8 +30,6 @@ type client struct {
 	// unsure is set when an answer was lost: the next heartbeat says all again.
 	unsure bool
 	gone   bool
-	// stale is set when it left or was away for a while: it uses nothing, and comes with epoch 0.
-	away bool
 }
 
 // consumerModel drives consumer groups with random clients, lost answers, a slow or refusing log, and fail-overs that lose what was
