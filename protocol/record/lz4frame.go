@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/binary"
+	"errors"
 	"math/bits"
 )
 
@@ -12,6 +13,14 @@ const (
 	lz4HeaderMin  = 7 // magic, flags, block size, checksum
 	lz4ContentLen = 1 << 3
 )
+
+// checkLZ4 refuses a frame whose blocks depend on each other: no Java client can read it. Kafka: Lz4BlockOutputStream.FLG.
+func checkLZ4(frame []byte) error {
+	if len(frame) >= lz4HeaderMin && frame[4]&lz4Independent == 0 {
+		return errors.New("the blocks of the lz4 frame depend on each other")
+	}
+	return nil
+}
 
 // lz4Checksum gives the position of the header's checksum and its right value.
 func lz4Checksum(frame []byte) (pos int, right byte, ok bool) {

@@ -56,6 +56,14 @@ func TestValidate_Faults_Refused(t *testing.T) {
 		{"rubbish as gzip", raw(3, Gzip, body), kerr.InvalidRecord},
 		{"rubbish as snappy", raw(3, Snappy, body), kerr.InvalidRecord},
 		{"rubbish as lz4", raw(3, LZ4, body), kerr.InvalidRecord},
+		{"lz4 with blocks that depend on each other", func() Batch {
+			b := threeRecords(LZ4, BuilderOptions{})
+			frame := b.RecordBytes()
+			frame[4] &^= lz4Independent
+			copy(frame, mendLZ4(frame))
+			b.updateCRC()
+			return b
+		}(), kerr.InvalidRecord},
 		{"rubbish as zstd", raw(3, Zstd, body), kerr.InvalidRecord},
 		{"nothing as zstd", raw(3, Zstd, nil), kerr.InvalidRecord},
 		{"offset deltas with a hole", func() Batch {

@@ -46,6 +46,9 @@ func (w *Workspace) reader(c Codec, p []byte) (io.Reader, error) {
 	case Snappy:
 		return &w.snappy, w.snappy.reset(p)
 	case LZ4:
+		if err := checkLZ4(p); err != nil {
+			return nil, err
+		}
 		if w.lz4.reset(p) {
 			return &w.lz4, nil
 		}
