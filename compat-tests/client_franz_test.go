@@ -119,9 +119,14 @@ func TestFranz_EveryCodec_ReadFromTheStart(t *testing.T) {
 // checkCodec looks at the first stored batch: the broker must keep what the producer chose.
 func checkCodec(t *testing.T, c *cluster.Cluster, topic, codec string) {
 	t.Helper()
-	batches := fetchBatches(t, leaderOf(t, c, topic, 0).Addr(), topic, 0, 0)
+	checkCodecAt(t, c, topic, 0, codec)
+}
+
+func checkCodecAt(t *testing.T, c *cluster.Cluster, topic string, partition int32, codec string) {
+	t.Helper()
+	batches := fetchBatches(t, leaderOf(t, c, topic, int(partition)).Addr(), topic, partition, 0)
 	if len(batches) == 0 {
-		t.Fatalf("no batch in %s-0", topic)
+		t.Fatalf("no batch in %s-%d", topic, partition)
 	}
 	if got := codecs[batches[0].Attributes&7]; got != codec {
 		t.Errorf("stored with codec %s, sent with %s", got, codec)

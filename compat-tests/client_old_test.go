@@ -60,11 +60,7 @@ func TestSarama_OldVersions_WriteAndRead(t *testing.T) {
 
 // python is the interpreter of the environment that setup.sh makes.
 func python() (string, error) {
-	cache := os.Getenv("JACKDAW_CACHE")
-	if cache == "" {
-		cache = filepath.Join(os.Getenv("HOME"), ".cache", "jackdaw")
-	}
-	path := filepath.Join(cache, "kafka-python", "bin", "python")
+	path := filepath.Join(cluster.CacheDir(), "kafka-python", "bin", "python")
 	if _, err := os.Stat(path); err != nil {
 		return "", err
 	}

@@ -9,11 +9,15 @@ import (
 	"syscall"
 	"testing"
 
+	"jackdaw/compat-tests/clients"
 	"jackdaw/compat-tests/cluster"
 )
 
 // TestMain ends what the tests share, also on Ctrl-C.
 func TestMain(m *testing.M) {
+	if clients.Main() { // a client in Go, as a process of its own
+		return
+	}
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, syscall.SIGINT, syscall.SIGTERM)
 	go func() {

@@ -45,8 +45,8 @@ func Need(t testing.TB, err error) {
 	}
 }
 
-// cacheDir is where setup.sh puts what it fetches.
-func cacheDir() string {
+// CacheDir is where setup.sh puts what it fetches.
+func CacheDir() string {
 	if dir := os.Getenv("JACKDAW_CACHE"); dir != "" {
 		return dir
 	}
@@ -63,7 +63,7 @@ func Jars4() (string, error) { return libs("JACKDAW_KAFKA4_LIBS", "kafka-4.4.0")
 func libs(env, name string) (string, error) {
 	dir := os.Getenv(env)
 	if dir == "" {
-		dir = filepath.Join(cacheDir(), name, "libs")
+		dir = filepath.Join(CacheDir(), name, "libs")
 	}
 	found, err := filepath.Glob(filepath.Join(dir, "kafka_2.13-*.jar"))
 	if err != nil || len(found) == 0 {
@@ -101,6 +101,16 @@ func Binary() (string, error) { return binary() }
 
 // scratch is a directory of this test binary, removed by CloseShared.
 var scratch = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "jackdaw-compat-") })
+
+// Scratch makes a directory that is removed by CloseShared.
+func Scratch(name string) (string, error) {
+	dir, err := scratch()
+	if err != nil {
+		return "", err
+	}
+	dir = filepath.Join(dir, name)
+	return dir, os.MkdirAll(dir, 0o755)
+}
 
 // java returns a command line for a main class of the 3.9.2 jars.
 func java(log4j string, options []string, class string, args ...string) (string, []string, error) {

@@ -94,7 +94,8 @@ var rooms = []room{
 	{name: "cmd/jackdaw-bench", may: []string{"bench", "bench/report", "bench/rig"}},
 	{name: "compat-tests/wire"},
 	{name: "compat-tests/cluster", may: []string{"compat-tests/wire"}},
-	{name: "compat-tests", may: []string{"compat-tests/wire", "compat-tests/cluster"}},
+	{name: "compat-tests/clients", may: []string{"compat-tests/cluster"}},
+	{name: "compat-tests", may: []string{"compat-tests/wire", "compat-tests/cluster", "compat-tests/clients"}},
 }
 
 // outside reports rooms that see nothing of the house but themselves.
