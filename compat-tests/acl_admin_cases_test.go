@@ -49,11 +49,12 @@ func (s *aclScene) topicCases() []aclCase {
 func (s *aclScene) configCases() []aclCase {
 	topic, broker, logger := kmsg.ConfigResourceTypeTopic, kmsg.ConfigResourceTypeBroker, kmsg.ConfigResourceTypeBrokerLogger
 	describe := kmsg.NewPtrDescribeConfigsRequest()
-	for _, r := range []kmsg.DescribeConfigsRequestResource{
-		{ResourceType: topic, ResourceName: "t"}, {ResourceType: topic, ResourceName: "u"}, {ResourceType: topic, ResourceName: "nope"},
-		{ResourceType: broker, ResourceName: "1"}, {ResourceType: logger, ResourceName: "1"},
-	} {
-		describe.Resources = append(describe.Resources, r)
+	describe.Resources = []kmsg.DescribeConfigsRequestResource{
+		{ResourceType: topic, ResourceName: "t"},
+		{ResourceType: topic, ResourceName: "u"},
+		{ResourceType: topic, ResourceName: "nope"},
+		{ResourceType: broker, ResourceName: "1"},
+		{ResourceType: logger, ResourceName: "1"},
 	}
 	alter := kmsg.NewPtrAlterConfigsRequest()
 	alter.ValidateOnly = true
@@ -61,7 +62,9 @@ func (s *aclScene) configCases() []aclCase {
 	steps := kmsg.NewPtrIncrementalAlterConfigsRequest()
 	steps.ValidateOnly = true
 	steps.Resources = []kmsg.IncrementalAlterConfigsRequestResource{
-		{ResourceType: topic, ResourceName: "t"}, {ResourceType: topic, ResourceName: "nope"}, {ResourceType: broker, ResourceName: "1"},
+		{ResourceType: topic, ResourceName: "t"},
+		{ResourceType: topic, ResourceName: "nope"},
+		{ResourceType: broker, ResourceName: "1"},
 		{ResourceType: logger, ResourceName: "1"},
 	}
 	return []aclCase{

@@ -3,7 +3,6 @@
 package compat
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -47,11 +46,20 @@ func prepareACLs(t *testing.T, addr string) *aclScene {
 		}
 		return err
 	})
+	awaitProducerIDs(t, addr)
+	return s
+}
+
+// awaitProducerIDs waits until a broker has a block of them.
+func awaitProducerIDs(t *testing.T, addr string) {
+	t.Helper()
 	cluster.Eventually(t, 20*time.Second, "producer ids", func() error {
 		r, err := wire.Ask[*kmsg.InitProducerIDResponse](addr, initProducer(""), 4)
-		return errors.Join(err, kerr.ErrorForCode(r.ErrorCode))
+		if err != nil {
+			return err
+		}
+		return kerr.ErrorForCode(r.ErrorCode)
 	})
-	return s
 }
 
 func find(kind int8, keys ...string) *kmsg.FindCoordinatorRequest {

@@ -129,6 +129,7 @@ func Supported(t ResourceType) []Operation {
 		return []Operation{Describe}
 	case User:
 		return []Operation{CreateTokens, DescribeTokens}
+	case AnyResource:
 	}
 	return nil
 }

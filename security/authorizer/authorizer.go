@@ -86,8 +86,9 @@ func (a *Authorizer) record(ctx context.Context, x Action, kind acl.PatternKind,
 		return
 	}
 	api, _ := protocol.Lookup(x.Key)
-	a.audit.Log(ctx, level, fmt.Sprintf("Principal = %s is %s Operation = %s from host = %s on resource = %s:%s:%s for request = %s with resourceRefCount = %d",
-		x.Principal, result, x.Operation.Title(), x.Host, x.Type.Title(), kind, x.Name, api.Name, max(x.References, 1))) //nolint:sloglint // Kafka's line
+	line := fmt.Sprintf("Principal = %s is %s Operation = %s from host = %s on resource = %s:%s:%s for request = %s with resourceRefCount = %d",
+		x.Principal, result, x.Operation.Title(), x.Host, x.Type.Title(), kind, x.Name, api.Name, max(x.References, 1))
+	a.audit.Log(ctx, level, line) //nolint:sloglint // Kafka's line, which tools read
 }
 
 // alone runs f as the only one that replaces the table.
