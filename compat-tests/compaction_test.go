@@ -3,8 +3,10 @@
 package compat
 
 import (
+	"encoding/binary"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,8 +14,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"jackdaw/compat-tests/cluster"
+	"jackdaw/compat-tests/wire"
 )
 
 // compacting are the settings of a broker that compacts at once.
@@ -62,9 +66,11 @@ func latestOf(t *testing.T, c *cluster.Cluster, topic string) (latest map[string
 // and its settings change while it runs (S32).
 func TestCompaction_RunningBroker_KeepsTheLatestOfEachKey(t *testing.T) {
 	config := maps.Clone(compacting)
+	config["log.message.timestamp.type"] = "LogAppendTime" // S08: also of the internal topics
 	c := cluster.Start(t, cluster.Options{Brokers: 1, Config: config})
 	topic := topicName(t)
 	createTopic(t, c, topic, 1, 1, compactTopic...)
+	commitOne(t, c, topic, 41)
 	const records = 600
 	want := overwrite(t, client(t, c), topic, records)
 	awaitCompaction(t, c, topic, want)
@@ -85,6 +91,47 @@ func TestCompaction_RunningBroker_KeepsTheLatestOfEachKey(t *testing.T) {
 	}
 	waitLeaders(t, c, topic, 1)
 	awaitCompaction(t, c, topic, want)
+	checkHoles(t, c, topic)
+	if offset, _, code := fetchOffset(t, coordinator(t, c, "keeper").Addr(), "keeper", topic, 0, 7, true); offset != 41 || code != 0 {
+		t.Errorf("committed offset %d, error %d, want 41", offset, code)
+	}
+}
+
+// commitOne commits an offset for the group keeper.
+func commitOne(t *testing.T, c *cluster.Cluster, topic string, offset int64) {
+	t.Helper()
+	req := wire.NewCommit("keeper", "", -1, wire.Commit{Topic: topic, Offset: offset})
+	r := ask[*kmsg.OffsetCommitResponse](t, coordinator(t, c, "keeper").Addr(), req, 7)
+	if code := r.Topics[0].Partitions[0].ErrorCode; code != 0 {
+		t.Fatalf("commit: error %d", code)
+	}
+}
+
+// checkHoles: a fetch at an offset that compaction has taken gives the batch with the next record (S12).
+func checkHoles(t *testing.T, c *cluster.Cluster, topic string) {
+	t.Helper()
+	_, offsets := latestOf(t, c, topic)
+	holes := 0
+	for at := int64(0); at < offsets[len(offsets)-1]; at += 7 {
+		req := wire.NewFetch(wire.Position{Topic: topic, Offset: at, MaxBytes: 1})
+		p := ask[*kmsg.FetchResponse](t, c.Broker(1).Addr(), req, 11).Topics[0].Partitions[0]
+		i, there := slices.BinarySearch(offsets, at)
+		if !there {
+			holes++
+		}
+		if p.ErrorCode != 0 || len(p.RecordBatches) < 61 {
+			t.Fatalf("fetch at %d: error %d, %d bytes", at, p.ErrorCode, len(p.RecordBatches))
+		}
+		base := int64(binary.BigEndian.Uint64(p.RecordBatches))
+		last := base + int64(binary.BigEndian.Uint32(p.RecordBatches[23:]))
+		empty := binary.BigEndian.Uint32(p.RecordBatches[57:]) == 0 // kept for the sequence numbers of its producer
+		if last < at || base > offsets[i] || !empty && last < offsets[i] {
+			t.Fatalf("fetch at %d: a batch of %d to %d, the next record is at %d", at, base, last, offsets[i])
+		}
+	}
+	if holes == 0 {
+		t.Error("there is no hole")
+	}
 }
 
 // awaitCompaction waits until a partition holds far less than was written, and checks what is left.
