@@ -157,8 +157,10 @@ func ways() []way {
 		{name: "SASL_SSL SCRAM-SHA-256", listener: "INTERNAL", tls: oneWay, login: sha256, kcat: saslSSL("SCRAM-SHA-256", "carol", "carol,=secret")},
 		{name: "SASL_SSL SCRAM-SHA-512", listener: "INTERNAL", tls: oneWay, login: sha512, kcat: saslSSL("SCRAM-SHA-512", "carol", "carol,=secret")},
 		{name: "SASL_SSL OAUTHBEARER", listener: "INTERNAL", tls: oneWay, login: oauth.Auth{Token: unsignedToken("erin")}.AsMechanism(), kcat: func(s *secured) []string {
-			return []string{"security.protocol=sasl_ssl", "ssl.ca.location=" + s.dir + "/ca.pem", "sasl.mechanism=OAUTHBEARER",
-				"enable.sasl.oauthbearer.unsecure.jwt=true", "sasl.oauthbearer.config=principal=erin"}
+			return []string{
+				"security.protocol=sasl_ssl", "ssl.ca.location=" + s.dir + "/ca.pem", "sasl.mechanism=OAUTHBEARER",
+				"enable.sasl.oauthbearer.unsecure.jwt=true", "sasl.oauthbearer.config=principal=erin",
+			}
 		}},
 		{name: "SASL_PLAINTEXT PLAIN", listener: "SASL_PLAINTEXT", login: byPlain, kcat: func(*secured) []string {
 			return []string{"security.protocol=sasl_plaintext", "sasl.mechanism=PLAIN", "sasl.username=alice", "sasl.password=alice-secret"}
@@ -327,7 +329,7 @@ func (s *secured) passwordChanged(t *testing.T) {
 		t.Helper()
 		cluster.Eventually(t, 20*time.Second, what, func() error {
 			if err := enter(password); !errors.Is(err, want) {
-				return fmt.Errorf("%v", err)
+				return fmt.Errorf("got in or not: %s", fmt.Sprint(err))
 			}
 			return nil
 		})

@@ -17,6 +17,9 @@ func (l *Loaded) ignored() []string {
 }
 
 func (l *Loaded) whyIgnored(name string) string {
+	if name == jaasKey || strings.HasPrefix(name, listenerPrefix) && strings.Count(name, ".") == strings.Count(jaasKey, ".")+3 && strings.HasSuffix(name, "."+jaasKey) {
+		return "it needs the names of a listener and a mechanism: listener.name.<listener>.<mechanism>." + jaasKey
+	}
 	if k, ok := byName[name]; ok {
 		return k.Use.Reason()
 	}

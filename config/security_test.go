@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,6 +77,14 @@ func TestSecurity_Passwords_AreNotShown(t *testing.T) {
 	}
 	if r := l.Report(); len(r) > 0 {
 		t.Errorf("report: %v", r)
+	}
+}
+
+func TestReport_JAASWithoutMechanism_IsNamed(t *testing.T) {
+	const why = " is ignored: it needs the names of a listener and a mechanism: listener.name.<listener>.<mechanism>.sasl.jaas.config"
+	got := mustLoad(t, with("sasl.jaas.config=a.B required;", "listener.name.brokers.sasl.jaas.config=a.B required;")...).Report()
+	if want := []string{"listener.name.brokers.sasl.jaas.config" + why, "sasl.jaas.config" + why}; !slices.Equal(got, want) {
+		t.Errorf("report: %q", got)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"io"
 	"math/big"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -140,33 +141,29 @@ func parseKeys(data []byte) (map[string]any, error) {
 }
 
 func (k *jwk) public() (any, error) {
-	var errs [2]error
-	number := func(i int, text string) *big.Int {
-		b, err := base64.RawURLEncoding.DecodeString(text)
-		errs[i] = err
-		return new(big.Int).SetBytes(b)
-	}
 	switch k.Kty {
 	case "RSA":
-		n, e := number(0, k.N), number(1, k.E)
-		if err := errors.Join(errs[:]...); err != nil || n.BitLen() < 2048 || !e.IsInt64() || e.Int64() < 3 || e.Int64() > 1<<31 {
-			return nil, fmt.Errorf("not an RSA key of 2048 bits or more: %w", err)
+		n, err1 := base64.RawURLEncoding.DecodeString(k.N)
+		e, err2 := base64.RawURLEncoding.DecodeString(k.E)
+		key := &rsa.PublicKey{N: new(big.Int).SetBytes(n), E: int(new(big.Int).SetBytes(e).Int64())}
+		if err := errors.Join(err1, err2); err != nil || key.N.BitLen() < minRSABits || len(e) > 4 || key.E < 3 {
+			return nil, fmt.Errorf("not an RSA key of %d bits or more: %w", minRSABits, err)
 		}
-		return &rsa.PublicKey{N: n, E: int(e.Int64())}, nil
+		return key, nil
 	case "EC":
 		curve := curves[k.Crv]
 		if curve == nil {
 			return nil, nil
 		}
-		x, y := number(0, k.X), number(1, k.Y)
-		key := &ecdsa.PublicKey{Curve: curve, X: x, Y: y}
-		if err := errors.Join(errs[:]...); err != nil {
+		x, err1 := base64.RawURLEncoding.DecodeString(k.X)
+		y, err2 := base64.RawURLEncoding.DecodeString(k.Y)
+		if err := errors.Join(err1, err2); err != nil {
 			return nil, err
 		}
-		if _, err := key.ECDH(); err != nil { // not on the curve
-			return nil, err
-		}
-		return key, nil
+		return ecdsa.ParseUncompressedPublicKey(curve, slices.Concat([]byte{4}, x, y)) // each has the length of the curve
 	}
 	return nil, nil
 }
+
+// minRSABits is what RFC 7518 asks for.
+const minRSABits = 2048
