@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -261,15 +262,16 @@ func TestMove_CrashAtEveryStep_OneWholeLog(t *testing.T) {
 		p.synced = now.EndOffset()
 		return f.m.Close(t.Context())
 	}
-	steps := 0
-	if err := run(vfs.NewMem(func(vfs.Op, string) error { steps++; return nil }), new(progress)); err != nil {
+	var count atomic.Int64 // the directories are loaded and closed at the same time
+	if err := run(vfs.NewMem(func(vfs.Op, string) error { count.Add(1); return nil }), new(progress)); err != nil {
 		t.Fatal(err)
 	}
+	steps := count.Load()
 	rng := rand.New(rand.NewPCG(1, 2))
-	for at := 1; at <= steps; at++ {
-		n := 0
+	for at := int64(1); at <= steps; at++ {
+		var n atomic.Int64
 		mem := vfs.NewMem(func(vfs.Op, string) error {
-			if n++; n >= at {
+			if n.Add(1) >= at {
 				return errCrash
 			}
 			return nil
