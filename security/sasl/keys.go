@@ -146,8 +146,11 @@ func (k *jwk) public() (any, error) {
 		n, err1 := base64.RawURLEncoding.DecodeString(k.N)
 		e, err2 := base64.RawURLEncoding.DecodeString(k.E)
 		key := &rsa.PublicKey{N: new(big.Int).SetBytes(n), E: int(new(big.Int).SetBytes(e).Int64())}
-		if err := errors.Join(err1, err2); err != nil || key.N.BitLen() < minRSABits || len(e) > 4 || key.E < 3 {
-			return nil, fmt.Errorf("not an RSA key of %d bits or more: %w", minRSABits, err)
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, err
+		}
+		if key.N.BitLen() < minRSABits || len(e) > 4 || key.E < 3 {
+			return nil, fmt.Errorf("not an RSA key of %d bits or more", minRSABits)
 		}
 		return key, nil
 	case "EC":
