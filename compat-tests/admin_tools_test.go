@@ -3,11 +3,9 @@
 package compat
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"jackdaw/compat-tests/cluster"
 )
@@ -76,19 +74,4 @@ func checkPrinted(t *testing.T, tool string, r toolRun, out string, err error) {
 			t.Errorf("%s: does not print %q, but:\n%s", line, want, out)
 		}
 	}
-}
-
-// waitReplicas waits until a partition is where it should be, and nowhere else.
-func waitReplicas(t *testing.T, c *cluster.Cluster, topic string, partition int, ids ...int) {
-	t.Helper()
-	cluster.Eventually(t, 20*time.Second, "the replicas of "+topic, func() error {
-		a, err := c.Tree.Assignment(topic)
-		if err != nil {
-			return err
-		}
-		if got := fmt.Sprint(a[partition]); got != fmt.Sprint(ids) {
-			return fmt.Errorf("replicas %v, want %v", got, ids)
-		}
-		return nil
-	})
 }

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -299,7 +300,7 @@ func TestConsumerProtocol_Migration_NothingSkipped(t *testing.T) {
 		cluster.Eventually(t, 60*time.Second, "group of type "+want, func() error {
 			r, err := kmsg.NewPtrListGroupsRequest().RequestWith(t.Context(), client(t, c, kgo.SeedBrokers(coordinator(t, c, group).Addr())))
 			if err != nil || len(r.Groups) != 1 || r.Groups[0].GroupType != want || r.Groups[0].GroupState != "Stable" {
-				return fmt.Errorf("%v, %+v", err, r)
+				return errors.Join(err, fmt.Errorf("groups %+v", r))
 			}
 			return nil
 		})
