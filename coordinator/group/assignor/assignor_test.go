@@ -52,8 +52,7 @@ func show(p Partitions) (out []string) {
 	return out
 }
 
-// The expected assignments are those of Kafka's RangeAssignorTest and UniformAssignor tests for the same input, where its order
-// is not that of a hash.
+// The expected assignments follow from Kafka's RangeAssignor and UniformAssignor, where their order is not that of a hash.
 func TestAssign_Cases_LikeKafka(t *testing.T) {
 	both := []int{1, 2}
 	for _, tc := range []struct {
