@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"jackdaw/internal/vfs"
+	"jackdaw/metadata"
 	"jackdaw/protocol/record"
 )
 
@@ -26,5 +27,32 @@ func TestRecover_CutRecordsAreBack_AreCutAgain(t *testing.T) {
 	after := newFixture(t, mem.CrashClone(func(_ string, synced, _ []byte) []byte { return synced }), nil).log()
 	if got := after.EndOffset(); got != 20 {
 		t.Errorf("log ends at %d, want 20: %v", got, after.EpochHistory())
+	}
+}
+
+// Records of an epoch that a truncation has taken out of the history must not be back, either: they would be taken for the
+// first ones of a new epoch, in the place of what was copied from the leader since. Found by the simulation, seed 7139.
+func TestRecover_CutRecordsOfALaterEpoch_AreNotBack(t *testing.T) {
+	mem := vfs.NewMem(nil)
+	f := newFixture(t, mem, nil)
+	l := f.log()
+	write := func(records int, epoch metadata.LeaderEpoch) {
+		t.Helper()
+		if _, err := l.AppendAsLeader(f.batch(records, record.BuilderOptions{}), epoch, AppendOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(20, 1)
+	write(7, 3)
+	if err := l.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.TruncateTo(20); err != nil {
+		t.Fatal(err)
+	}
+	write(9, 1)
+	after := newFixture(t, mem.CrashClone(func(_ string, synced, _ []byte) []byte { return synced }), nil).log()
+	if latest, ok := after.LatestEpoch(); after.EndOffset() != 20 || !ok || latest != 1 {
+		t.Errorf("log ends at %d in epoch %d, want 20 in epoch 1: %v", after.EndOffset(), latest, after.EpochHistory())
 	}
 }

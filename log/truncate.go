@@ -102,6 +102,12 @@ func (l *Log) truncateLocked(offset int64) error {
 	if err := l.cutSegment(list[i], pos, end); err != nil {
 		return l.failed("truncate", err)
 	}
+	if latest, ok := l.epochs.Latest(); ok && latest.Start >= end {
+		// After a power cut recovery would take records of an epoch that is not in the history for the first of a new one.
+		if err := list[i].sync(); err != nil {
+			return l.failed("truncate", err)
+		}
+	}
 	if err := l.epochs.TruncateFromEnd(end); err != nil {
 		return l.failed("write leader epochs", err)
 	}
