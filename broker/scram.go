@@ -1,16 +1,12 @@
 package broker
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"crypto/sha512"
-	"encoding/base64"
-	"fmt"
-	"hash"
 	"strconv"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"jackdaw/security/sasl"
 )
 
 // scramMechanism is a mechanism as requests number it. Kafka: ScramMechanism.
@@ -31,32 +27,16 @@ const (
 func (m scramMechanism) name() string {
 	switch m {
 	case scramSHA256:
-		return "SCRAM-SHA-256"
+		return sasl.ScramSHA256
 	case scramSHA512:
-		return "SCRAM-SHA-512"
+		return sasl.ScramSHA512
 	}
 	return ""
 }
 
-func (m scramMechanism) hash() hash.Hash {
-	if m == scramSHA512 {
-		return sha512.New()
-	}
-	return sha256.New()
-}
-
-// scramCredential is what ZooKeeper keeps of a password: enough to check it, not enough to log in. Kafka:
-// ScramFormatter, ScramCredentialUtils.credentialToString; RFC 5802.
+// scramCredential is what ZooKeeper keeps of a password: enough to check it, not enough to log in. RFC 5802.
 func scramCredential(m scramMechanism, salt, saltedPassword []byte, iterations int32) string {
-	keyed := func(text string) []byte {
-		mac := hmac.New(m.hash, saltedPassword)
-		mac.Write([]byte(text))
-		return mac.Sum(nil)
-	}
-	stored := m.hash()
-	stored.Write(keyed("Client Key"))
-	b64 := base64.StdEncoding.EncodeToString
-	return fmt.Sprintf("salt=%s,stored_key=%s,server_key=%s,iterations=%d", b64(salt), b64(stored.Sum(nil)), b64(keyed("Server Key")), iterations)
+	return sasl.NewSaltedCredential(m.name(), salt, saltedPassword, int(iterations)).String()
 }
 
 // credentialInfos tells which mechanisms a user has, and with how many iterations.

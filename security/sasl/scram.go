@@ -68,9 +68,20 @@ func NewCredential(mechanism string, salt []byte, password string, iterations in
 	if err != nil {
 		return Credential{}, err
 	}
+	return NewSaltedCredential(mechanism, salt, salted, iterations), nil
+}
+
+// NewSaltedCredential derives the credential of a password that was salted already. Kafka: ScramFormatter.
+func NewSaltedCredential(mechanism string, salt, salted []byte, iterations int) Credential {
 	stored := hashOf(mechanism)()
 	stored.Write(sign(mechanism, salted, "Client Key"))
-	return Credential{Salt: salt, StoredKey: stored.Sum(nil), ServerKey: sign(mechanism, salted, "Server Key"), Iterations: iterations}, nil
+	return Credential{Salt: salt, StoredKey: stored.Sum(nil), ServerKey: sign(mechanism, salted, "Server Key"), Iterations: iterations}
+}
+
+// String is what ParseCredential reads. Kafka: ScramCredentialUtils.credentialToString.
+func (c Credential) String() string {
+	b64 := base64.StdEncoding.EncodeToString
+	return fmt.Sprintf("salt=%s,stored_key=%s,server_key=%s,iterations=%d", b64(c.Salt), b64(c.StoredKey), b64(c.ServerKey), c.Iterations)
 }
 
 func saltedPassword(mechanism, password string, salt []byte, iterations int) ([]byte, error) {
