@@ -19,7 +19,7 @@ type fetcher struct {
 	m    *ReplicaManager
 	key  fetcherKey
 	lg   *slog.Logger
-	wake chan struct{} // holds one token after partitions changed
+	wake bell          // rings after partitions changed
 	done chan struct{} // closed when run returns
 	// launched is guarded by fetchers.mu.
 	launched bool
@@ -56,7 +56,7 @@ const unknownLag = -1
 
 func newFetcher(m *ReplicaManager, key fetcherKey) *fetcher {
 	f := &fetcher{
-		m: m, key: key, wake: make(chan struct{}, 1), done: make(chan struct{}),
+		m: m, key: key, wake: newBell(), done: make(chan struct{}),
 		lg: m.cfg.Logger.With("component", "fetcher", "leader", key.leader, "fetcher", key.n),
 	}
 	f.mu.parts = map[metadata.TopicPartition]*fetchState{}
@@ -68,14 +68,14 @@ func (f *fetcher) add(fo followed) {
 	f.mu.Lock()
 	f.mu.parts[fo.p.tp] = &fetchState{followed: fo, lag: unknownLag}
 	f.mu.Unlock()
-	f.nudge()
+	f.wake.ring()
 }
 
 func (f *fetcher) remove(tp metadata.TopicPartition) {
 	f.mu.Lock()
 	delete(f.mu.parts, tp)
 	f.mu.Unlock()
-	f.nudge()
+	f.wake.ring()
 }
 
 // followed returns what add was given.
@@ -87,13 +87,6 @@ func (f *fetcher) followed(tp metadata.TopicPartition) (followed, bool) {
 		return followed{}, false
 	}
 	return s.followed, true
-}
-
-func (f *fetcher) nudge() {
-	select {
-	case f.wake <- struct{}{}:
-	default:
-	}
 }
 
 func (f *fetcher) idle() bool {
@@ -149,7 +142,7 @@ func (f *fetcher) run(ctx context.Context) error {
 	defer f.disconnect()
 	for ctx.Err() == nil {
 		if wait := f.collect(); len(f.ready) == 0 {
-			f.sleep(ctx, wait)
+			f.wake.wait(ctx, wait)
 			continue
 		}
 		if err := f.round(ctx); err != nil && ctx.Err() == nil {
@@ -186,17 +179,6 @@ func (f *fetcher) collect() (wait time.Duration) {
 		f.ready = append(f.ready, s)
 	}
 	return wait
-}
-
-// sleep waits for a change of the partitions, or d.
-func (f *fetcher) sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-f.wake:
-	case <-t.C:
-	}
 }
 
 // logFailure says that the leader could not be asked: the first time, and then now and again.

@@ -70,7 +70,7 @@ type mover struct {
 	m    *ReplicaManager
 	n    int
 	lg   *slog.Logger
-	wake chan struct{} // holds one token after moves changed
+	wake bell // rings after moves changed
 	mu   struct {
 		sync.Mutex
 		moves map[metadata.TopicPartition]*move
@@ -91,7 +91,7 @@ type move struct {
 }
 
 func newMover(m *ReplicaManager, n int) *mover {
-	f := &mover{m: m, n: n, wake: make(chan struct{}, 1), lg: m.cfg.Logger.With("component", "log-dir-mover", "mover", n)}
+	f := &mover{m: m, n: n, wake: newBell(), lg: m.cfg.Logger.With("component", "log-dir-mover", "mover", n)}
 	f.mu.moves = map[metadata.TopicPartition]*move{}
 	return f
 }
@@ -100,10 +100,7 @@ func (f *mover) add(p *Partition) {
 	f.mu.Lock()
 	f.mu.moves[p.tp] = &move{p: p}
 	f.mu.Unlock()
-	select {
-	case f.wake <- struct{}{}:
-	default:
-	}
+	f.wake.ring()
 }
 
 func (f *mover) remove(tp metadata.TopicPartition) {
@@ -137,11 +134,11 @@ func (f *mover) run(ctx context.Context) error {
 		mv, wait := f.next()
 		if mv == nil {
 			f.buf = nil
-			f.sleep(ctx, wait)
+			f.wake.wait(ctx, wait)
 			continue
 		}
 		if t := f.m.cfg.MoveThrottle; t != nil && t.Exceeded() {
-			f.sleep(ctx, f.m.cfg.FetchBackoff)
+			f.wake.wait(ctx, f.m.cfg.FetchBackoff)
 			continue
 		}
 		if err := f.step(mv); err != nil {
@@ -149,16 +146,6 @@ func (f *mover) run(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (f *mover) sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-f.wake:
-	case <-t.C:
-	}
 }
 
 // next returns the move to go on with: the present one, else the first by name that is ready. When there is none it tells
