@@ -207,6 +207,12 @@ func TestAlterLogDirs_ReplicaElsewhere_WishIsKept(t *testing.T) {
 	})
 }
 
+// release lets everything through.
+func (s *switchThrottle) release() {
+	s.full.Store(0)
+	s.exceeded.Store(false)
+}
+
 // half moves broker id's replica half of the way.
 func (nd *node) half(th *switchThrottle) {
 	nd.c.t.Helper()
@@ -242,8 +248,7 @@ func TestMove_KilledHalfWay_GoesOnAfterRestart(t *testing.T) {
 		if got := nd.copied(); got != from {
 			t.Errorf("copied up to %d after the restart, %d before", got, from)
 		}
-		th.full.Store(0)
-		th.exceeded.Store(false)
+		th.release()
 		settle(5 * time.Second)
 		nd.wantDir(t0, dirB)
 		if got := c.wantSame(t0, 1, 2); !slices.Equal(got, append(want, "while away")) {
@@ -283,8 +288,7 @@ func TestMove_LogIsCut_CopyToo(t *testing.T) {
 				if end := nd.partition(t0).Log().EndOffset(); end != 2 {
 					t.Fatalf("the log ends at %d, want 2", end)
 				}
-				th.full.Store(0)
-				th.exceeded.Store(false)
+				th.release()
 				settle(5 * time.Second)
 				nd.wantDir(t0, dirB)
 				if got := c.wantSame(t0, 1, 2); !slices.Equal(got, []string{"both", "of the new leader"}) {
@@ -311,8 +315,7 @@ func TestMove_DeleteRecords_CopyFollows(t *testing.T) {
 		if r := answer.Load(); r != nil {
 			t.Fatalf("answered %+v while the copy begins before", r)
 		}
-		th.full.Store(0)
-		th.exceeded.Store(false)
+		th.release()
 		settle(5 * time.Second)
 		if r := answer.Load(); r == nil || r.Err != nil || r.LowWatermark != 150 {
 			t.Fatalf("answered %+v", r)
@@ -374,8 +377,7 @@ func TestMove_DirectoryFails_OfEitherSide(t *testing.T) {
 				}
 				nd.half(th)
 				nd.m.LogDirFailed(failed)
-				th.full.Store(0)
-				th.exceeded.Store(false)
+				th.release()
 				settle(5 * time.Second)
 				w := nd.produce(t0, 1, "after")
 				if failed == dirA {
