@@ -55,9 +55,10 @@ type Broker struct {
 	order *controlOrder
 	// booted is set when the logs are loaded: from then on each new ZooKeeper session registers the broker again.
 	booted atomic.Bool
-	// serving tells whether clients can use the broker now; ready is closed when they first can.
-	serving atomic.Bool
-	ready   chan struct{}
+	// serving tells whether clients can use the broker now; ready is closed when they first can, started when the start has
+	// ended, well or not.
+	serving        atomic.Bool
+	ready, started chan struct{}
 
 	parts    *run.Group
 	zkServer *zkserver.Server // nil unless zookeeper.connect=embedded
@@ -114,6 +115,7 @@ func New(loaded *config.Loaded, logger *slog.Logger) *Broker {
 		levels:      fixedLevel(loaded.Broker().Admin.LogLevel),
 		cache:       newMetadataCache(),
 		ready:       make(chan struct{}),
+		started:     make(chan struct{}),
 		registered:  make(chan struct{}),
 		order:       newControlOrder(),
 	}
@@ -135,13 +137,18 @@ func (b *Broker) WithLogLevels(levels LogLevels) *Broker {
 // Run starts the broker, serves until ctx ends, and stops it in order. The error says why it could not start, or what
 // fault ended it.
 func (b *Broker) Run(ctx context.Context) error {
-	started := time.Now()
+	begun := time.Now()
 	// The parts outlive ctx: a controlled shutdown needs them.
 	parts := run.New(context.WithoutCancel(ctx), b.log)
 	b.parts = parts
 	err := b.start(ctx, parts)
 	if err == nil {
-		b.log.Info("ready for clients", "took", time.Since(started).Round(time.Millisecond))
+		b.serving.Store(true)
+		close(b.ready)
+	}
+	close(b.started)
+	if err == nil {
+		b.log.Info("ready for clients", "took", time.Since(begun).Round(time.Millisecond))
 		b.said.Info(fmt.Sprintf("[KafkaServer id=%d] started", b.id)) //nolint:sloglint // Kafka's line, which scripts wait for
 		err = b.serve(ctx, parts)
 	}
@@ -160,9 +167,7 @@ func (b *Broker) Endpoints() []metadata.Endpoint { return *b.advertised.Load() }
 
 // serve waits for the end: the caller's, or a part that failed.
 func (b *Broker) serve(ctx context.Context, parts *run.Group) error {
-	b.serving.Store(true)
 	defer b.serving.Store(false)
-	close(b.ready)
 	select {
 	case <-ctx.Done():
 		b.log.Info("shutting down", "reason", context.Cause(ctx))

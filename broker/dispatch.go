@@ -82,6 +82,10 @@ func (b *Broker) Handle(r *network.Request) {
 		r.Close(fmt.Errorf("API %d is in the table but has no handler", r.Key))
 		return
 	}
+	if err := b.awaitStart(r); err != nil {
+		r.Close(err)
+		return
+	}
 	h(b, r)
 	if b.quotas.Active() {
 		b.quotas.Spent(r, time.Since(r.Received))

@@ -3,6 +3,7 @@
 package compat
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"jackdaw/compat-tests/cluster"
@@ -262,4 +264,51 @@ func brokerConfig(t *testing.T, b *cluster.Broker) map[string]string {
 		values[entry.Name] = deref(entry.Value)
 	}
 	return values
+}
+
+// A broker that is back before its controller has told it of the topics answers no client with "unknown topic": some, as
+// franz-go, give records up after they have heard it a few times.
+func TestStart_ControllerSilent_ClientsWaitForTheTopics(t *testing.T) {
+	jackdawOnly(t, "Apache Kafka answers from an empty cache")
+	c := cluster.Start(t, cluster.Options{Brokers: 2}) // the first is the controller
+	topic, b := topicName(t), c.Broker(2)
+	createAssigned(t, c, topic, nil, []int32{2})
+	if err := errors.Join(b.Stop(), c.Broker(1).Freeze(), b.Launch(), b.WaitOutput("registered", 30*time.Second)); err != nil {
+		t.Fatal(err, b.Tail(20))
+	}
+	requests := []kmsg.Request{
+		wire.NewMetadata(topic),
+		wire.NewProduce(1, wire.Part{Topic: topic, Records: wire.Values("early").Encode()}),
+	}
+	conns, ids := make([]*wire.Conn, len(requests)), make([]int32, len(requests))
+	for i, req := range requests {
+		conn, err := wire.Dial(b.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if ids[i], err = conn.WriteRequest(req, 9); err != nil {
+			t.Fatal(err)
+		}
+		conns[i] = conn
+	}
+	// What every connection begins with is answered all the same.
+	ask[*kmsg.ApiVersionsResponse](t, b.Addr(), kmsg.NewPtrApiVersionsRequest(), 3)
+	thaw(t, c.Broker(1))
+	for i, req := range requests {
+		resp, err := conns[i].ReadResponse(req, ids[i], time.Minute)
+		if err != nil {
+			t.Fatalf("%T: %v", req, err)
+		}
+		switch resp := resp.(type) {
+		case *kmsg.MetadataResponse:
+			if got := resp.Topics[0]; got.ErrorCode != 0 || len(got.Partitions) != 1 {
+				t.Errorf("metadata: %+v", got)
+			}
+		case *kmsg.ProduceResponse:
+			if got := resp.Topics[0].Partitions[0].ErrorCode; got != 0 && got != kerr.NotLeaderForPartition.Code {
+				t.Errorf("produce: %v", kerr.ErrorForCode(got))
+			}
+		}
+	}
 }
