@@ -98,12 +98,23 @@ func (c *cursor) byte() byte {
 
 // varint reads a zigzag number of at most 32 bits.
 func (c *cursor) varint() int32 {
-	if c.pos < len(c.buf) {
-		if b := c.buf[c.pos]; b < 0x80 {
+	if p := c.buf[c.pos:]; len(p) >= 2 { // nearly all are of one or two bytes
+		u := uint32(p[0])
+		if u < 0x80 {
 			c.pos++
-			return int32(b>>1) ^ -int32(b&1)
+			return int32(u>>1) ^ -int32(u&1)
+		}
+		if p[1] < 0x80 {
+			c.pos += 2
+			u = u&0x7f | uint32(p[1])<<7
+			return int32(u>>1) ^ -int32(u&1)
 		}
 	}
+	return c.longVarint()
+}
+
+// longVarint is varint for numbers of any size, and at the end of the buffer.
+func (c *cursor) longVarint() int32 {
 	var u uint32
 	for shift := uint(0); shift < 35; shift += 7 {
 		b := c.byte()
@@ -118,6 +129,10 @@ func (c *cursor) varint() int32 {
 
 // varlong reads a zigzag number of at most 64 bits.
 func (c *cursor) varlong() int64 {
+	if p := c.buf[c.pos:]; len(p) > 0 && p[0] < 0x80 {
+		c.pos++
+		return int64(p[0]>>1) ^ -int64(p[0]&1)
+	}
 	var u uint64
 	for shift := uint(0); shift < 70; shift += 7 {
 		b := c.byte()
