@@ -146,7 +146,7 @@ func (l *Log) cutSegment(s *segment, pos, end int64) error {
 	err := errors.Join(
 		s.offsets.TruncateTo(end, sc.buf[:]), s.times.TruncateTo(end, sc.buf[:]), s.txns.TruncateTo(end),
 		s.offsets.Preallocate(l.cfg.Load().IndexBytes), s.times.Preallocate(l.cfg.Load().IndexBytes),
-		s.file.f.Truncate(pos),
+		s.shorten(pos),
 	)
 	if err != nil {
 		return err

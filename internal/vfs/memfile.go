@@ -99,6 +99,9 @@ func (f *memFile) Truncate(size int64) error {
 	return nil
 }
 
+// Reserve implements File.
+func (*memFile) Reserve(int64, int64) error { return nil }
+
 // Sync implements File.
 func (f *memFile) Sync() error {
 	if err := f.m.ask(OpSync, f.name); err != nil {

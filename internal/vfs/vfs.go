@@ -65,6 +65,9 @@ type File interface {
 	Size() (int64, error)
 	// Truncate sets the length; growing leaves a hole that reads as zeros.
 	Truncate(size int64) error
+	// Reserve asks the file system for room for n bytes from off on, so that writing there is cheaper. The length stays, and
+	// what is reserved behind it is given back by Truncate. It may do nothing.
+	Reserve(off, n int64) error
 	// Sync makes content and length durable, not the directory entry.
 	Sync() error
 	// Fd returns the descriptor for sendfile, valid until Close; ok is false where there is none.
