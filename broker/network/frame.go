@@ -33,20 +33,18 @@ func (e *sizeError) Error() string {
 const tlsHandshake = 0x1603
 
 // frameReader reads the frames of one connection. Small ones are not copied out of its buffer, larger ones are read
-// straight into a pooled frame.
+// straight into a pooled frame, and what comes behind them into the buffer by the same system call.
 type frameReader struct {
 	c        *Conn
-	buf      []byte
+	buf      []byte // nil while nothing is in it and nothing comes
 	r, w     int
 	big      *[]byte // pooled memory of the frame in work
 	reserved int64   // bytes of the budget
+	raw      rawReader
 }
 
 // next reads a frame, without its size. It is good until release.
 func (f *frameReader) next() ([]byte, error) {
-	if f.buf == nil {
-		f.buf = make([]byte, readBufferSize)
-	}
 	if err := f.need(4); err != nil {
 		return nil, err
 	}
@@ -54,7 +52,7 @@ func (f *frameReader) next() ([]byte, error) {
 	if size <= 0 || size > limit {
 		return nil, &sizeError{size: size, limit: limit}
 	}
-	if size+4 > len(f.buf) {
+	if size+4 > readBufferSize {
 		return f.large(size)
 	}
 	if err := f.need(size + 4); err != nil {
@@ -82,14 +80,18 @@ func (f *frameReader) limit() int {
 // produceKey is the key of the one API that is pipelined.
 const produceKey = 0
 
-// holds tells whether the whole next frame is in the buffer, and is a request of an API.
-func (f *frameReader) holds(key int16) bool {
+// comes tells whether the next frame has come as a whole, to the buffer or at least to the socket, and is a request of an API.
+func (f *frameReader) comes(key int16) bool {
 	have := f.buf[f.r:f.w]
 	if len(have) < 6 {
 		return false
 	}
 	size := int32(binary.BigEndian.Uint32(have))
-	return size >= 2 && int64(len(have)) >= 4+int64(size) && int16(binary.BigEndian.Uint16(have[4:])) == key
+	if size < 2 || int16(binary.BigEndian.Uint16(have[4:])) != key {
+		return false
+	}
+	missing := 4 + int64(size) - int64(len(have))
+	return missing <= 0 || int64(f.raw.waiting()) >= missing
 }
 
 // need reads until n bytes are in the buffer; n must fit.
@@ -97,22 +99,51 @@ func (f *frameReader) need(n int) error {
 	if f.r == f.w {
 		f.r, f.w = 0, 0
 	}
-	if f.r+n > len(f.buf) {
+	if f.r+n > readBufferSize {
 		f.w = copy(f.buf, f.buf[f.r:f.w])
 		f.r = 0
 	}
 	for f.w-f.r < n {
-		m, err := f.c.nc.Read(f.buf[f.w:])
-		f.w += m
-		if m > 0 {
-			f.c.touch()
-			continue
-		}
-		if err != nil {
+		if _, err := f.read(nil, true); err != nil {
 			return f.partial(err)
 		}
 	}
 	return nil
+}
+
+// read reads what has come into big and, if ahead, what follows behind what is in the buffer. It waits until something has
+// come, and returns how much of big is filled.
+func (f *frameReader) read(big []byte, ahead bool) (n int, err error) {
+	switch {
+	case f.c.raw != nil && canReadv:
+		n, err = f.raw.read(f, big, ahead)
+	case len(big) > 0:
+		n, err = f.c.nc.Read(big)
+	default:
+		f.takeBuffer()
+		n, err = f.c.nc.Read(f.buf[f.w:])
+	}
+	if n == 0 {
+		return 0, err
+	}
+	f.c.touch()
+	f.w += max(n-len(big), 0)
+	return min(n, len(big)), nil // an error comes again
+}
+
+// takeBuffer makes sure that there is one.
+func (f *frameReader) takeBuffer() {
+	if f.buf == nil {
+		f.buf = f.c.s.buffers.get()
+	}
+}
+
+// lendBuffer gives it away if nothing is in it.
+func (f *frameReader) lendBuffer() {
+	if f.buf != nil && f.r == f.w {
+		f.c.s.buffers.put(f.buf)
+		f.buf, f.r, f.w = nil, 0, 0
+	}
 }
 
 // partial tells an end within a frame from one between frames.
@@ -134,14 +165,12 @@ func (f *frameReader) large(size int) ([]byte, error) {
 	for {
 		step := min(size, cap(*f.big))
 		for have < step {
-			m, err := f.c.nc.Read((*f.big)[have:step])
+			m, err := f.read((*f.big)[have:step], step == size)
 			have += m
-			if m > 0 {
-				f.c.touch()
-			} else if err != nil {
-				if errors.Is(err, io.EOF) {
-					err = io.ErrUnexpectedEOF
-				}
+			if errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			if err != nil {
 				return nil, err
 			}
 		}

@@ -47,7 +47,7 @@ func TestConn_NextFrameIncomplete_AnswerIsSent(t *testing.T) {
 	c.expect(2)
 }
 
-func TestFrameReader_Holds_WholeFramesOfTheAPI(t *testing.T) {
+func TestFrameReader_Comes_WholeFramesOfTheAPI(t *testing.T) {
 	whole := protocol.AppendRequest(nil, "test", 1, produceRequest(1, nil))
 	for _, tc := range []struct {
 		name string
@@ -62,7 +62,7 @@ func TestFrameReader_Holds_WholeFramesOfTheAPI(t *testing.T) {
 		{"a negative size", []byte{0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0}, false},
 	} {
 		f := frameReader{buf: tc.buf, w: len(tc.buf)}
-		if got := f.holds(produceKey); got != tc.want {
+		if got := f.comes(produceKey); got != tc.want {
 			t.Errorf("%s: got %v, want %v", tc.name, got, tc.want)
 		}
 	}

@@ -81,10 +81,10 @@ func (c *Conn) serveOne() error {
 // gatherFor bounds how long an answer waits for those of requests that came with it.
 const gatherFor = 500 * time.Microsecond
 
-// gathers tells whether the answer to r can wait for the next one, so that both go out in one write: the next request is
-// here as a whole, and both are Produce, which is pipelined.
+// gathers tells whether the answer to r can wait for the next one, so that both go out in one write: the next request has
+// come as a whole, and both are Produce, which is pipelined.
 func (c *Conn) gathers(r *Request) bool {
-	if !c.in.holds(produceKey) || c.mutedUntil.Load() != 0 {
+	if !c.in.comes(produceKey) || c.mutedUntil.Load() != 0 {
 		return false
 	}
 	c.mu.Lock()
