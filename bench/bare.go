@@ -29,6 +29,8 @@ const (
 	bareBuffer = 512 << 10
 	// bareAnswer is the size of an answer in bytes: that of a broker's to a Produce of one partition. Zeros are no error.
 	bareAnswer = 64
+	// bareReserve is how many bytes are reserved on the disk at a time.
+	bareReserve = 16 << 20
 	// bareRoom is for how many requests there are answers at hand.
 	bareRoom = 256
 )
@@ -61,6 +63,7 @@ type bareConn struct {
 	c         *net.TCPConn
 	f         *os.File
 	size      int64 // of the file
+	reserved  int64 // up to where there is room on the disk
 	followers []*net.TCPConn
 	answers   []byte
 }
@@ -136,6 +139,10 @@ func wholeRequests(p []byte) (size, requests int) {
 
 // take writes requests, has the followers write them, and answers.
 func (s *bareConn) take(p []byte, requests int) error {
+	if end := s.size + int64(len(p)); end > s.reserved {
+		s.reserved = end + bareReserve
+		reserve(s.f, s.size, s.reserved-s.size)
+	}
 	if _, err := s.f.WriteAt(p, s.size); err != nil {
 		return err
 	}
