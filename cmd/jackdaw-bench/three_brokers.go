@@ -40,7 +40,7 @@ func (c *comparison) three(ctx context.Context) error {
 			return err
 		}
 	}
-	produce.figures, slow.figures = besideBare(), []figure{latency(50, 0)}
+	produce.figures, slow.figures = besideBare(), []figure{latency(50, 0), latency(99, 0), latency(99.9, 0)}
 	for _, t := range []task{produce, slow} {
 		if err := c.bareServers(ctx, sectionThree, clusters[rig.Jackdaw], t, brokers3); err != nil {
 			return err
