@@ -5,6 +5,7 @@ package compat
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,8 +19,9 @@ func (m *matrix) codecs(t *testing.T) {
 	want := map[int32][]string{}
 	for p, codec := range codecs {
 		tell(t, m.a, "producer", "codec="+codec)
-		tell(t, m.a, "produce", topic, p, codec, 30)
-		want[int32(p)] = series(codec, 30)
+		value := codec + strings.Repeat("-compressible", 40) // librdkafka sends as it is what does not get smaller, as a batch of one short record
+		tell(t, m.a, "produce", topic, p, value, 30)
+		want[int32(p)] = series(value, 30)
 		checkCodecAt(t, m.c, topic, int32(p), codec)
 	}
 	m.member(t, m.d, m.name("codecs"), topic, lastingSession, m.strategy())

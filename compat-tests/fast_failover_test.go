@@ -3,6 +3,7 @@
 package compat
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -40,6 +41,7 @@ func startStopwatch(t *testing.T, c *cluster.Cluster, topic string) *stopwatch {
 		kgo.ProduceRequestTimeout(2*time.Second), kgo.RequestTimeoutOverhead(time.Second),
 		kgo.RetryBackoffFn(func(int) time.Duration { return 20 * time.Millisecond }))
 	t.Cleanup(func() { s.end(t) })
+	ctx := context.WithoutCancel(t.Context()) // that ends before the clean-up waits for what is under way
 	s.done.Go(func() {
 		tick := time.NewTicker(5 * time.Millisecond)
 		defer tick.Stop()
@@ -49,7 +51,7 @@ func startStopwatch(t *testing.T, c *cluster.Cluster, topic string) *stopwatch {
 				return
 			case <-tick.C:
 			}
-			if err := s.cl.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Value: []byte("v")}).FirstErr(); err != nil {
+			if err := s.cl.ProduceSync(ctx, &kgo.Record{Topic: topic, Value: []byte("v")}).FirstErr(); err != nil {
 				t.Errorf("produce: %v", err)
 				return
 			}
