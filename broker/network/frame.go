@@ -134,14 +134,14 @@ func (f *frameReader) read(big []byte, ahead bool) (n int, err error) {
 // takeBuffer makes sure that there is one.
 func (f *frameReader) takeBuffer() {
 	if f.buf == nil {
-		f.buf = f.c.s.buffers.get()
+		f.buf = f.c.s.reads.get()
 	}
 }
 
 // lendBuffer gives it away if nothing is in it.
 func (f *frameReader) lendBuffer() {
 	if f.buf != nil && f.r == f.w {
-		f.c.s.buffers.put(f.buf)
+		f.c.s.reads.put(f.buf)
 		f.buf, f.r, f.w = nil, 0, 0
 	}
 }

@@ -39,17 +39,17 @@ func (p *framePool) put(b *[]byte) {
 	}
 }
 
-// bufferPool keeps the buffers of connections that wait for a request.
-type bufferPool struct{ p sync.Pool }
+// readBufferPool keeps the buffers of connections that wait for a request.
+type readBufferPool struct{ p sync.Pool }
 
-func (p *bufferPool) get() []byte {
+func (p *readBufferPool) get() []byte {
 	if b, ok := p.p.Get().(*[readBufferSize]byte); ok {
 		return b[:]
 	}
 	return make([]byte, readBufferSize)
 }
 
-func (p *bufferPool) put(b []byte) { p.p.Put((*[readBufferSize]byte)(b)) }
+func (p *readBufferPool) put(b []byte) { p.p.Put((*[readBufferSize]byte)(b)) }
 
 // maxPooledResponse is the size in bytes up to which the memory of an encoded response is kept.
 const maxPooledResponse = 256 << 10

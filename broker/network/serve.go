@@ -84,9 +84,11 @@ const gatherFor = 500 * time.Microsecond
 // gathers tells whether the answer to r can wait for the next one, so that both go out in one write: the next request has
 // come as a whole, and both are Produce, which is pipelined.
 func (c *Conn) gathers(r *Request) bool {
-	if !c.in.comes(produceKey) || c.mutedUntil.Load() != 0 {
-		return false
-	}
+	return c.mutedUntil.Load() == 0 && c.mayGather(r) && c.in.comes(produceKey) // what may cost a system call comes last
+}
+
+// mayGather tells whether the answer to r can wait at all.
+func (c *Conn) mayGather(r *Request) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return r.unmuted && !c.mu.closed && !c.mu.draining && c.mu.queued < c.s.o.MaxInFlight &&

@@ -103,14 +103,14 @@ func (o *Options) setDefaults() {
 // Server accepts and serves connections. New, Start, Run and Close are called once each, in that order; Close and
 // StopAccepting may be called again. Kafka: SocketServer.
 type Server struct {
-	o       Options
-	limits  *limits
-	events  eventLog
-	m       *serverMetrics
-	frames  framePool
-	buffers bufferPool
-	bufs    bufPool
-	group   *run.Group // set by Run before the first connection
+	o      Options
+	limits *limits
+	events eventLog
+	m      *serverMetrics
+	frames framePool
+	reads  readBufferPool
+	bufs   bufPool
+	group  *run.Group // set by Run before the first connection
 
 	mu struct {
 		sync.Mutex
