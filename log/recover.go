@@ -277,7 +277,7 @@ func (r *recovery) noteEpoch(h header) error {
 // seal cuts what is not good and closes the indexes as of a segment that is not written any more.
 func (r *recovery) seal() error {
 	if r.pos < r.s.size.Load() {
-		if err := r.s.file.f.Truncate(r.pos); err != nil {
+		if err := r.s.shorten(r.pos); err != nil {
 			return err
 		}
 		r.s.size.Store(r.pos)
