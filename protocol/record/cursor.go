@@ -96,18 +96,24 @@ func (c *cursor) byte() byte {
 	return b
 }
 
+// signed32 undoes the zigzag, which makes small numbers of both signs short.
+func signed32(u uint32) int32 { return int32(u>>1) ^ -int32(u&1) }
+
+// signed64 is signed32 for 64 bits.
+func signed64(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
+
 // varint reads a zigzag number of at most 32 bits.
 func (c *cursor) varint() int32 {
 	if p := c.buf[c.pos:]; len(p) >= 2 { // nearly all are of one or two bytes
 		u := uint32(p[0])
 		if u < 0x80 {
 			c.pos++
-			return int32(u>>1) ^ -int32(u&1)
+			return signed32(u)
 		}
 		if p[1] < 0x80 {
 			c.pos += 2
 			u = u&0x7f | uint32(p[1])<<7
-			return int32(u>>1) ^ -int32(u&1)
+			return signed32(u)
 		}
 	}
 	return c.longVarint()
@@ -120,7 +126,7 @@ func (c *cursor) longVarint() int32 {
 		b := c.byte()
 		u |= uint32(b&0x7f) << shift
 		if b < 0x80 {
-			return int32(u>>1) ^ -int32(u&1)
+			return signed32(u)
 		}
 	}
 	c.fail(errVarint)
@@ -131,14 +137,14 @@ func (c *cursor) longVarint() int32 {
 func (c *cursor) varlong() int64 {
 	if p := c.buf[c.pos:]; len(p) > 0 && p[0] < 0x80 {
 		c.pos++
-		return int64(p[0]>>1) ^ -int64(p[0]&1)
+		return signed64(uint64(p[0]))
 	}
 	var u uint64
 	for shift := uint(0); shift < 70; shift += 7 {
 		b := c.byte()
 		u |= uint64(b&0x7f) << shift
 		if b < 0x80 {
-			return int64(u>>1) ^ -int64(u&1)
+			return signed64(u)
 		}
 	}
 	c.fail(errVarint)
