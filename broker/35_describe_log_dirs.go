@@ -1,14 +1,13 @@
 package broker
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
-	"golang.org/x/sys/unix"
 
 	"jackdaw/broker/network"
+	"jackdaw/internal/vfs"
 	"jackdaw/log"
 	"jackdaw/protocol"
 	"jackdaw/security/acl"
@@ -109,9 +108,6 @@ func describeLogs(logs []describedLog) []kmsg.DescribeLogDirsResponseDirTopic {
 
 // volume returns the size of the file system that holds dir, and what is free of it.
 func volume(dir string) (total, usable int64, err error) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
-		return 0, 0, fmt.Errorf("statfs %s: %w", dir, err)
-	}
-	return int64(st.Blocks) * st.Bsize, int64(st.Bavail) * st.Bsize, nil
+	free, size, err := vfs.OS{}.Free(dir)
+	return int64(size), int64(free), err
 }
