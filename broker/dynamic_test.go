@@ -313,13 +313,16 @@ func TestQuota_HundredConnectionsHeldUp_OthersAreServed(t *testing.T) {
 	r := start(t, t.TempDir(), "quota.window.num=2")
 	admin := kadm.NewClient(r.client(t))
 	setQuota(t, admin, "producer_byte_rate", 100_000)
-	req := kmsg.NewPtrProduceRequest()
-	req.Acks, req.TimeoutMillis = 1, 1000
-	req.Topics = []kmsg.ProduceRequestTopic{{Topic: "nope", Partitions: []kmsg.ProduceRequestTopicPartition{{Records: make([]byte, 10_000)}}}}
+	request := func() *kmsg.ProduceRequest { // one for each client, which sets its version
+		req := kmsg.NewPtrProduceRequest()
+		req.Acks, req.TimeoutMillis = 1, 1000
+		req.Topics = []kmsg.ProduceRequestTopic{{Topic: "nope", Partitions: []kmsg.ProduceRequestTopicPartition{{Records: make([]byte, 10_000)}}}}
+		return req
+	}
 	eventually(t, "the quota", func() error {
 		client := r.client(t, kgo.ClientID("limited"))
 		defer client.Close()
-		resp, err := client.Broker(7).Request(t.Context(), req)
+		resp, err := client.Broker(7).Request(t.Context(), request())
 		if err == nil && resp.(*kmsg.ProduceResponse).ThrottleMillis == 0 {
 			err = errors.New("not held up")
 		}
@@ -330,7 +333,7 @@ func TestQuota_HundredConnectionsHeldUp_OthersAreServed(t *testing.T) {
 	for i := range clients {
 		clients[i] = r.client(t, kgo.ClientID("limited"))
 		group.Go(func() error {
-			resp, err := clients[i].Broker(7).Request(t.Context(), req)
+			resp, err := clients[i].Broker(7).Request(t.Context(), request())
 			if err == nil && resp.(*kmsg.ProduceResponse).ThrottleMillis == 0 {
 				err = errors.New("not held up")
 			}
@@ -342,7 +345,7 @@ func TestQuota_HundredConnectionsHeldUp_OthersAreServed(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()
-	resp, err := r.client(t).Broker(7).Request(ctx, req)
+	resp, err := r.client(t).Broker(7).Request(ctx, request())
 	if err != nil || resp.(*kmsg.ProduceResponse).ThrottleMillis > 0 {
 		t.Errorf("another client: %v, %v", resp, err)
 	}
