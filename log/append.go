@@ -1,17 +1,24 @@
 package log
 
 import (
-	"errors"
 	"fmt"
-	"math"
-
-	"github.com/twmb/franz-go/pkg/kerr"
 
 	"jackdaw/log/index"
 	"jackdaw/log/producer"
 	"jackdaw/metadata"
 	"jackdaw/protocol/record"
 )
+
+// LeaderAppend is one of several appends that come together.
+type LeaderAppend struct {
+	// Records is the whole records field of one partition. It is patched in place, and nothing keeps it after the append.
+	Records []byte
+	// Info and Err are the answer: what AppendAsLeader returns.
+	Info AppendInfo
+	Err  error
+
+	buf []byte // what is to be written
+}
 
 // AppendAsLeader validates batches, gives them offsets and the leader epoch, and writes them with one system call.
 // records is the whole records field of one partition; it is patched in place, and nothing keeps it after the return.
@@ -21,58 +28,121 @@ import (
 // TransactionCoordinatorFenced; KafkaStorageError. After an error nothing was appended, and AppendInfo carries only
 // RecordErrors. Kafka: UnifiedLog.appendAsLeader.
 func (l *Log) AppendAsLeader(records []byte, e metadata.LeaderEpoch, o AppendOptions) (AppendInfo, error) {
+	one := [1]LeaderAppend{{Records: records}}
+	l.AppendAllAsLeader(one[:], e, o)
+	return one[0].Info, one[0].Err
+}
+
+// AppendAllAsLeader is AppendAsLeader for each of several appends in turn. One that is refused does not touch the others. With
+// origin Client they are written with one system call, which costs less than one each: the kernel keeps what is written at
+// once in larger pieces.
+func (l *Log) AppendAllAsLeader(list []LeaderAppend, e metadata.LeaderEpoch, o AppendOptions) {
 	if err := l.usable(); err != nil {
-		return AppendInfo{}, err
+		failAll(list, err)
+		return
 	}
 	sc := l.env.scratch.get()
 	defer l.env.scratch.put(sc)
+	sc.out, sc.up = sc.out[:0], sc.up[:0]
 	cfg := l.cfg.Load()
-	buf, err := l.prepare(records, cfg, o, sc)
-	if err != nil {
-		return AppendInfo{RecordErrors: recordErrors(err)}, err
+	for i := range list {
+		a := &list[i]
+		if a.buf, a.Err = l.prepare(a.Records, cfg, o, sc); a.Err != nil {
+			a.Info = AppendInfo{RecordErrors: recordErrors(a.Err)}
+		}
 	}
-	info, err := l.appendPrepared(buf, cfg, e, o)
-	info.Converted = o.OldFormats && isOldFormat(records)
-	switch {
-	case err != nil:
-	case o.LaterFlush:
-		info.FlushTo = l.flushDue(cfg)
-	case !info.Duplicate:
-		err = l.flushIfDue(cfg)
-	}
-	return info, err
+	l.appendPrepared(list, cfg, e, o, sc)
+	l.appendedAsLeader(list, cfg, o)
 }
 
-// appendPrepared does the part of AppendAsLeader that needs the lock.
-func (l *Log) appendPrepared(buf []byte, cfg *Config, e metadata.LeaderEpoch, o AppendOptions) (AppendInfo, error) {
+// failAll gives an error to all that have none.
+func failAll(list []LeaderAppend, err error) {
+	for i := range list {
+		if a := &list[i]; a.Err == nil {
+			a.Info, a.Err = AppendInfo{}, err
+		}
+	}
+}
+
+// appendedAsLeader does what comes after the writing: the flush, if it is due.
+func (l *Log) appendedAsLeader(list []LeaderAppend, cfg *Config, o AppendOptions) {
+	wrote, done := false, false
+	for i := range list {
+		a := &list[i]
+		a.buf = nil
+		a.Info.Converted = o.OldFormats && isOldFormat(a.Records)
+		done = done || a.Err == nil
+		wrote = wrote || a.Err == nil && !a.Info.Duplicate
+	}
+	switch {
+	case done && o.LaterFlush:
+		if to := l.flushDue(cfg); to > 0 {
+			for i := range list {
+				if list[i].Err == nil {
+					list[i].Info.FlushTo = to
+				}
+			}
+		}
+	case wrote && !o.LaterFlush:
+		if err := l.flushIfDue(cfg); err != nil {
+			failAll(list, err)
+		}
+	}
+}
+
+// appendPrepared does the part of AppendAllAsLeader that needs the lock.
+func (l *Log) appendPrepared(list []LeaderAppend, cfg *Config, e metadata.LeaderEpoch, o AppendOptions, sc *scratch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.usable(); err != nil {
-		return AppendInfo{}, err
+		failAll(list, err)
+		return
 	}
+	w := &sc.waiting
+	w.end, w.from = l.end.Load(), 0
+	defer w.forget()
+	for i := range list {
+		a := &list[i]
+		if a.Err != nil {
+			continue
+		}
+		var s set
+		if s, a.Info, a.Err = l.admitLocked(a.buf, w.end, e, o, cfg); a.Err != nil || a.Info.Duplicate {
+			continue
+		}
+		if err := l.joinLocked(w, i, s, cfg, o); err != nil {
+			failAll(list[w.from:], err)
+			return
+		}
+	}
+	if err := l.writeWaitingLocked(w, cfg); err != nil {
+		failAll(list[w.from:], err)
+	}
+}
+
+// admitLocked checks a prepared append against the producers' state and gives it offsets from next on.
+func (l *Log) admitLocked(buf []byte, next int64, e metadata.LeaderEpoch, o AppendOptions, cfg *Config) (set, AppendInfo, error) {
 	if o.Origin != Replication {
 		info, err := l.checkProducersLocked(buf, producer.Checks{Sequences: o.Origin == Client, Verified: o.VerifiedOnly})
 		if err != nil || info.Duplicate {
-			return info, err
+			return set{}, info, err
 		}
 	}
-	first := l.end.Load()
 	stamp := record.NoTimestamp
 	if cfg.TimestampType == LogAppendTime && o.Origin != Replication {
 		stamp = l.env.nowMs()
 	}
-	a, n := assign(buf, first, int32(e), stamp)
-	info := AppendInfo{
-		FirstOffset: first, LastOffset: a.last, LogAppendTime: stamp, LogStartOffset: l.start.Load(), NumRecords: n,
-		Bytes: len(buf), MaxTimestamp: a.maxTS, LeaderEpoch: e,
-	}
-	return info, l.writeLocked(a, cfg, first, n)
+	s := assign(buf, next, int32(e), stamp)
+	return s, AppendInfo{
+		FirstOffset: next, LastOffset: s.last, LogAppendTime: stamp, LogStartOffset: l.start.Load(), NumRecords: s.records,
+		Bytes: len(buf), MaxTimestamp: s.maxTS, LeaderEpoch: e,
+	}, nil
 }
 
 // assign gives the batches in buf consecutive offsets from first on, the leader epoch, and, unless stamp is NoTimestamp,
 // the broker's time.
-func assign(buf []byte, first int64, epoch int32, stamp int64) (a set, n int64) {
-	a = set{buf: buf, maxTS: record.NoTimestamp}
+func assign(buf []byte, first int64, epoch int32, stamp int64) set {
+	a := set{buf: buf, first: first, maxTS: record.NoTimestamp}
 	next := first
 	for rest := buf; len(rest) > 0; {
 		var b record.Batch
@@ -83,10 +153,10 @@ func assign(buf []byte, first int64, epoch int32, stamp int64) (a set, n int64) 
 			b.SetLogAppendTime(stamp)
 		}
 		next = b.NextOffset()
-		n += int64(b.Count())
+		a.records += int64(b.Count())
 		a.add(header(b))
 	}
-	return a, n
+	return a
 }
 
 // add counts one batch into the set.
@@ -117,25 +187,53 @@ func (l *Log) checkProducersLocked(buf []byte, c producer.Checks) (AppendInfo, e
 }
 
 // writeLocked appends batches that have their offsets: rolls if needed, writes, publishes, and updates what is derived.
-func (l *Log) writeLocked(a set, cfg *Config, first, n int64) error {
-	if err := l.rollIfNeededLocked(a, cfg, first); err != nil {
+func (l *Log) writeLocked(s set, cfg *Config) error {
+	if err := l.makeRoomLocked(s, cfg); err != nil {
 		return err
 	}
-	if err := l.noteEpochsLocked(a.buf); err != nil {
+	if err := l.writeSetsLocked([]set{s}, nil, cfg); err != nil {
 		return err
 	}
+	return l.updateProducersLocked(s)
+}
+
+// makeRoomLocked rolls if the active segment must not take the set, and notes new leader epochs.
+func (l *Log) makeRoomLocked(s set, cfg *Config) error {
+	if l.rollDueLocked(s, 0, cfg) {
+		if err := l.rollLocked(s.first); err != nil {
+			return err
+		}
+	}
+	return l.noteEpochsLocked(s.buf)
+}
+
+// writeSetsLocked writes sets to the active segment with one system call and publishes them. pieces are their bytes; a single set
+// needs none.
+func (l *Log) writeSetsLocked(sets []set, pieces [][]byte, cfg *Config) error {
 	seg := l.segs.Load().active()
-	pos := seg.size.Load()
-	if err := seg.write(a.buf); err != nil {
+	var err error
+	if len(sets) == 1 {
+		err = seg.write(sets[0].buf)
+	} else {
+		err = seg.writeAll(pieces)
+	}
+	if err != nil {
 		return l.failed("append", err)
 	}
-	l.ends.add(boundary{first, seg.base, pos})
-	l.end.Store(a.last + 1)
-	if err := seg.publish(a, cfg.IndexIntervalBytes, l.env.nowMs()); err != nil {
-		return l.failed("index", err)
+	pos := seg.size.Load()
+	for i := range sets {
+		l.ends.add(boundary{sets[i].first, seg.base, pos})
+		pos += int64(len(sets[i].buf))
+		l.mu.unflushed += sets[i].records
 	}
-	l.mu.unflushed += n
-	return l.updateProducersLocked(a, seg)
+	l.end.Store(sets[len(sets)-1].last + 1)
+	now := l.env.nowMs()
+	for i := range sets {
+		if err := seg.publish(sets[i], cfg.IndexIntervalBytes, now); err != nil {
+			return l.failed("index", err)
+		}
+	}
+	return nil
 }
 
 // noteEpochsLocked adds new leader epochs to the history, before the records that have them are written.
@@ -159,13 +257,13 @@ func (l *Log) noteEpochsLocked(buf []byte) error {
 }
 
 // updateProducersLocked applies the batches to the producers' state, and notes aborted transactions.
-func (l *Log) updateProducersLocked(a set, seg *segment) error {
+func (l *Log) updateProducersLocked(a set) error {
 	for rest := a.buf; len(rest) > 0; {
 		h := header(rest)
 		if h.magic() == 2 && record.Batch(h).HasProducerID() {
 			done, ok := l.mu.producers.Apply(record.Batch(h[:h.size()]))
 			if ok {
-				if err := completeTxn(l.mu.producers, seg, done); err != nil {
+				if err := completeTxn(l.mu.producers, l.segs.Load().active(), done); err != nil {
 					return l.failed("index aborted transaction", err)
 				}
 			}
@@ -191,128 +289,5 @@ func completeTxn(s *producer.State, seg *segment, done producer.CompletedTxn) er
 		}
 	}
 	s.Complete(done)
-	return nil
-}
-
-// AppendAsFollower writes batches as the leader sent them: they have offsets and epochs already. An incomplete batch at
-// the end is left out. Errors: *OffsetsOutOfOrderError, CorruptMessage, KafkaStorageError.
-//
-// When the log is empty and its start lies inside the first batch, because records were deleted up to there, the log is
-// made to begin with that batch, and its start offset stays.
-// Kafka: UnifiedLog.appendAsFollower, Partition.appendRecordsToFollowerOrFutureReplica.
-func (l *Log) AppendAsFollower(records []byte) (AppendInfo, error) {
-	buf, first, err := splitReplicated(records)
-	if err != nil {
-		return AppendInfo{}, fmt.Errorf("%s: %w", l.tp, err)
-	}
-	cfg := l.cfg.Load()
-	l.mu.Lock()
-	info, err := l.appendReplicatedLocked(buf, cfg, first)
-	l.mu.Unlock()
-	if err != nil || len(buf) == 0 {
-		return info, err
-	}
-	return info, l.flushIfDue(cfg)
-}
-
-// splitReplicated checks every batch and returns those that are whole, and the first offset.
-func splitReplicated(records []byte) (buf []byte, first int64, err error) {
-	last := int64(-1)
-	n := 0
-	for rest := records; len(rest) > 0; {
-		b, after, err := record.Next(rest)
-		if errors.Is(err, record.ErrShort) {
-			break
-		}
-		if err != nil {
-			return nil, 0, err
-		}
-		if !sound(b) {
-			return nil, 0, fmt.Errorf("batch at offset %d: wrong checksum: %w", b.BaseOffset(), kerr.CorruptMessage)
-		}
-		h := header(b)
-		if n == 0 {
-			first = h.base()
-		}
-		if h.last() <= last || h.base() < 0 {
-			return nil, 0, &OffsetsOutOfOrderError{Expected: last + 1, First: h.base(), Last: h.last()}
-		}
-		last = h.last()
-		n += len(b)
-		rest = after
-	}
-	return records[:n], first, nil
-}
-
-func (l *Log) appendReplicatedLocked(buf []byte, cfg *Config, first int64) (AppendInfo, error) {
-	if err := l.usable(); err != nil {
-		return AppendInfo{}, err
-	}
-	end := l.end.Load()
-	info := AppendInfo{
-		FirstOffset: end, LastOffset: end - 1, LogAppendTime: record.NoTimestamp,
-		LogStartOffset: l.start.Load(), MaxTimestamp: record.NoTimestamp, LeaderEpoch: metadata.NoEpoch,
-	}
-	if len(buf) == 0 {
-		return info, nil
-	}
-	if first < end {
-		if err := l.beginInsideLocked(buf, first, end); err != nil {
-			return info, err
-		}
-	}
-	info.FirstOffset = first
-	for rest := buf; len(rest) > 0; {
-		var a set
-		var n int64
-		a, rest, n = nextChunk(rest, int64(cfg.SegmentBytes))
-		if err := l.writeLocked(a, cfg, header(a.buf).base(), n); err != nil {
-			return info, err
-		}
-		info.LastOffset = a.last
-		info.NumRecords += n
-		info.Bytes += len(a.buf)
-		info.MaxTimestamp = max(info.MaxTimestamp, a.maxTS)
-	}
-	if last, ok := l.epochs.Latest(); ok {
-		info.LeaderEpoch = last.Epoch
-	}
-	return info, nil
-}
-
-// nextChunk splits off as many batches as fit into one segment, at least one.
-func nextChunk(buf []byte, segmentBytes int64) (a set, rest []byte, n int64) {
-	a.maxTS = record.NoTimestamp
-	base := header(buf).base()
-	size := int64(0)
-	for rest = buf; len(rest) > 0; {
-		h := header(rest)
-		if size > 0 && (size+h.size() > segmentBytes || h.last()-base > math.MaxInt32) {
-			break
-		}
-		a.add(h)
-		if h.magic() == 2 {
-			n += int64(record.Batch(h).Count())
-		} else {
-			n++
-		}
-		size += h.size()
-		rest = rest[h.size():]
-	}
-	a.buf = buf[:size]
-	return a, rest, n
-}
-
-// beginInsideLocked lets an empty log begin with a batch that spans its end offset.
-func (l *Log) beginInsideLocked(buf []byte, first, end int64) error {
-	if h := header(buf); l.start.Load() != end || h.last() < end {
-		return &OffsetsOutOfOrderError{Expected: end, First: first, Last: h.last()}
-	}
-	l.lg.Info("log start lies inside the first batch, starting with that", "offset", first, "start", end)
-	if err := l.restartLocked(first); err != nil {
-		return err
-	}
-	l.start.Store(end)
-	l.hw.Store(end)
 	return nil
 }

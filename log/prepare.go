@@ -13,7 +13,7 @@ import (
 
 // prepare checks the batches of an append for everything that does not depend on the state of the log, corrects their
 // largest timestamp, and compresses them anew if the topic wants another codec. It returns what is to be written: records
-// itself, or bytes in sc. Kafka: UnifiedLog.analyzeAndValidateRecords, LogValidator.
+// itself, or bytes behind what is in sc. Kafka: UnifiedLog.analyzeAndValidateRecords, LogValidator.
 func (l *Log) prepare(records []byte, cfg *Config, o AppendOptions, sc *scratch) ([]byte, error) {
 	if o.Origin == Replication {
 		buf, _, err := splitReplicated(records)
@@ -23,13 +23,14 @@ func (l *Log) prepare(records []byte, cfg *Config, o AppendOptions, sc *scratch)
 		return nil, l.errorf(kerr.InvalidRecord, "no record batch")
 	}
 	if o.Origin == Client && o.OldFormats && isOldFormat(records) {
+		start := len(sc.up)
 		var err error
-		if sc.up, err = record.UpConvert(sc.up[:0], records, &sc.ws); err != nil {
+		if sc.up, err = record.UpConvert(sc.up, records, &sc.ws); err != nil {
 			return nil, fmt.Errorf("%s: %w", l.tp, err)
 		}
-		records = sc.up
+		records = sc.up[start:]
 	}
-	sc.out = sc.out[:0]
+	start := len(sc.out)
 	recoded := false
 	for rest := records; len(rest) > 0; {
 		b, after, err := record.Next(rest)
@@ -55,7 +56,7 @@ func (l *Log) prepare(records []byte, cfg *Config, o AppendOptions, sc *scratch)
 	}
 	buf := records
 	if recoded {
-		buf = sc.out
+		buf = sc.out[start:]
 	}
 	if len(buf) > int(cfg.SegmentBytes) {
 		return nil, l.errorf(kerr.RecordListTooLarge, "%d bytes do not fit into a segment of %d", len(buf), cfg.SegmentBytes)

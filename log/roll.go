@@ -10,19 +10,19 @@ import (
 	"jackdaw/protocol/record"
 )
 
-// rollIfNeededLocked begins a new segment when the active one must not take the set. Kafka: LogSegment.shouldRoll.
-func (l *Log) rollIfNeededLocked(a set, cfg *Config, first int64) error {
+// rollDueLocked tells whether the active segment must not take the set behind ahead more bytes. Kafka: LogSegment.shouldRoll.
+func (l *Log) rollDueLocked(a set, ahead int64, cfg *Config) bool {
 	seg := l.segs.Load().active()
-	size := seg.size.Load()
+	size := seg.size.Load() + ahead
 	switch {
 	case size > int64(cfg.SegmentBytes)-int64(len(a.buf)) && size > 0:
 	case size > 0 && l.agedLocked(seg, a.maxTS, cfg):
 	case seg.offsets.Full(), seg.times.Full():
 	case !seg.fits(a.last):
 	default:
-		return nil
+		return false
 	}
-	return l.rollLocked(first)
+	return true
 }
 
 // agedLocked tells whether a segment has become too old for a record of this time: by the time of its first batch, else

@@ -19,6 +19,8 @@ type scratch struct {
 	out, plain []byte
 	// up takes a batch made of messages of an old format.
 	up []byte
+	// waiting are appends that are written together.
+	waiting waiting
 }
 
 // scratchPool hands out scratch memory; the caller puts it back when its call ends.

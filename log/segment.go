@@ -126,6 +126,8 @@ func (s *segment) fits(offset int64) bool {
 // set describes batches that are appended together.
 type set struct {
 	buf []byte
+	// first is the first offset, records how many there are.
+	first, records int64
 	// last is the last offset; maxTS the largest timestamp, and maxTSOffset the last offset of the batch that has it.
 	last               int64
 	maxTS, maxTSOffset int64
@@ -142,12 +144,30 @@ const (
 // write puts batches at the end of the file: one system call, and rarely another. Nothing is visible before publish.
 func (s *segment) write(b []byte) error {
 	pos := s.size.Load()
-	if end := pos + int64(len(b)); end > s.reserved && end > reserveLeast {
-		s.reserve(pos, end+min(max(end/reserveShare, reserveLeast), reserveMost))
-	}
+	s.growTo(pos + int64(len(b)))
 	_, err := s.file.f.WriteAt(b, pos)
 	s.dirty.Store(true)
 	return err
+}
+
+// writeAll is write for pieces that follow one another.
+func (s *segment) writeAll(pieces [][]byte) error {
+	pos := s.size.Load()
+	end := pos
+	for _, b := range pieces {
+		end += int64(len(b))
+	}
+	s.growTo(end)
+	err := s.file.f.WriteAllAt(pieces, pos)
+	s.dirty.Store(true)
+	return err
+}
+
+// growTo sees to it that there is room.
+func (s *segment) growTo(end int64) {
+	if end > s.reserved && end > reserveLeast {
+		s.reserve(s.size.Load(), end+min(max(end/reserveShare, reserveLeast), reserveMost))
+	}
 }
 
 // reserve asks for room. If there is none, the write that follows decides what that means, and nobody asks again.

@@ -64,6 +64,9 @@ func (f *memFile) WriteAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
+// WriteAllAt implements File.
+func (f *memFile) WriteAllAt(pieces [][]byte, off int64) error { return writeEach(f, pieces, off) }
+
 func (f *memFile) writableLocked(op Op) error {
 	if f.closed {
 		return f.err(op, fs.ErrClosed)

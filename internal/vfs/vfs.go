@@ -59,6 +59,8 @@ type File interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
+	// WriteAllAt writes pieces one after the other from off on, with one system call if it can.
+	WriteAllAt(pieces [][]byte, off int64) error
 	// Name is the path it was opened with.
 	Name() string
 	// Size returns the length in bytes.
@@ -82,6 +84,18 @@ func (e lockedError) Error() string { return string(e) }
 
 // ErrLocked tells that another process holds the lock.
 const ErrLocked = lockedError("locked by another process")
+
+// writeEach is WriteAllAt with a call for each piece.
+func writeEach(f io.WriterAt, pieces [][]byte, off int64) error {
+	for _, p := range pieces {
+		n, err := f.WriteAt(p, off)
+		if err != nil {
+			return err
+		}
+		off += int64(n)
+	}
+	return nil
+}
 
 // ReadFile reads a whole file.
 func ReadFile(fsys FS, name string) ([]byte, error) {

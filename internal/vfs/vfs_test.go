@@ -39,6 +39,15 @@ func contract(t *testing.T, fsys FS, root string) {
 	if got, err := ReadFile(fsys, name); err != nil || string(got) != "\x00\x00\x00h\x00\x00" {
 		t.Fatalf("%q %v", got, err)
 	}
+	if err := f.WriteAllAt([][]byte{[]byte("one"), {}, []byte("and two")}, 6); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ReadFile(fsys, name); err != nil || string(got) != "\x00\x00\x00h\x00\x00oneand two" {
+		t.Fatalf("%q %v", got, err)
+	}
+	if err := f.Truncate(6); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := fsys.OpenFile(name, Write|Create|Exclusive); !errors.Is(err, fs.ErrExist) {
 		t.Fatalf("exclusive: %v", err)
 	}
@@ -61,6 +70,9 @@ func contract(t *testing.T, fsys FS, root string) {
 	}
 	if _, err := r.WriteAt([]byte("x"), 0); err == nil {
 		t.Fatal("wrote to a file opened for reading")
+	}
+	if err := r.WriteAllAt([][]byte{[]byte("x"), []byte("y")}, 0); err == nil {
+		t.Fatal("wrote pieces to a file opened for reading")
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)

@@ -172,10 +172,13 @@ func (x *Offset) At(i int) (OffsetEntry, error) {
 }
 
 // Full tells whether no entry can be added.
-func (x *Offset) Full() bool {
+func (x *Offset) Full() bool { return x.FullAfter(0) }
+
+// FullAfter tells whether no entry can be added after n more.
+func (x *Offset) FullAfter(n int) bool {
 	x.t.mu.RLock()
 	defer x.t.mu.RUnlock()
-	return x.t.fullLocked(0)
+	return x.t.fullLocked(n)
 }
 
 // Preallocate makes the file ready for more entries.

@@ -142,10 +142,13 @@ func (x *Time) At(i int) (TimeEntry, error) {
 }
 
 // Full tells whether only the sealing entry can be added. Kafka: TimeIndex.isFull.
-func (x *Time) Full() bool {
+func (x *Time) Full() bool { return x.FullAfter(0) }
+
+// FullAfter tells the same of the index after n more entries.
+func (x *Time) FullAfter(n int) bool {
 	x.t.mu.RLock()
 	defer x.t.mu.RUnlock()
-	return x.t.fullLocked(1)
+	return x.t.fullLocked(n + 1)
 }
 
 // Preallocate makes the file ready for more entries.
