@@ -16,82 +16,57 @@ import (
 // was found to be a duplicate, is committed. Acks other than -1, 0 and 1 are refused with kerr.InvalidRequiredAcks.
 // Kafka: ReplicaManager.appendRecords.
 func (m *ReplicaManager) Append(req AppendRequest, done func([]AppendResult)) {
-	results := make([]AppendResult, len(req.Entries))
+	one := [1]AppendCall{{Entries: req.Entries, Done: done}}
+	m.AppendJoined(req, one[:])
+}
+
+// AppendJoined is Append for each of several calls in turn, whose entries take the place of req's. What they have for one
+// partition is written together; each call is answered as soon as its own entries are.
+func (m *ReplicaManager) AppendJoined(req AppendRequest, calls []AppendCall) {
+	j := joinedAppends.Get().(*joinedAppend)
+	defer j.recycle()
+	j.layOut(calls)
 	if req.Acks < -1 || req.Acks > 1 {
-		for i := range results {
-			results[i] = refused(req.Entries[i].TP, kerr.InvalidRequiredAcks)
+		j.refuse(kerr.InvalidRequiredAcks)
+		for i := range calls {
+			calls[i].Done(j.resultsOf(i))
 		}
-		done(results)
 		return
 	}
 	flushers := m.flushersRunning()
 	req.laterFlush = flushers != nil
-	var w wakeups
-	var waits []produceWait
-	var unflushed []flushWait
-	if req.Acks == -1 {
-		waits = make([]produceWait, 0, len(results))
-	}
-	for i := range req.Entries {
-		p, v, e := m.appendOne(&req, &req.Entries[i], &results[i])
-		w.add(e)
-		if results[i].Err == nil && req.Acks == -1 {
-			waits = append(waits, produceWait{p: p, term: v.term, need: results[i].Info.LastOffset + 1, result: i})
-		}
-		if results[i].Err == nil && results[i].Info.FlushTo > 0 {
-			unflushed = append(unflushed, flushWait{p, v, &results[i]})
-		}
-	}
-	m.wake(&w)
+	j.append(m, &req)
+	m.wake(&j.wakeups)
+	unflushed := j.unflushed()
 	if len(unflushed) > 0 {
-		m.appendDurably(flushers, req, unflushed, results, waits, done)
+		m.appendDurably(flushers, req, unflushed, j.answers(&req, calls))
 		return
 	}
-	m.appended(&req, results, waits, done)
+	if req.Acks != -1 {
+		for i := range calls {
+			calls[i].Done(j.resultsOf(i))
+		}
+		return
+	}
+	for _, a := range j.answers(&req, calls) {
+		m.appended(&req, a)
+	}
 }
 
 // appended answers, or waits for the rest of the ISR.
-func (m *ReplicaManager) appended(req *AppendRequest, results []AppendResult, waits []produceWait, done func([]AppendResult)) {
-	waits = slices.DeleteFunc(waits, func(w produceWait) bool { return results[w.result].Err != nil })
+func (m *ReplicaManager) appended(req *AppendRequest, a answer) {
+	waits := slices.DeleteFunc(a.waits, func(w produceWait) bool { return a.results[w.result].Err != nil })
 	if len(waits) == 0 {
-		done(results)
+		a.done(a.results)
 		return
 	}
-	m.await(req, results, waits, done)
+	m.await(req, a.results, waits, a.done)
 }
 
 // await parks the answer until everything is committed.
 func (m *ReplicaManager) await(req *AppendRequest, results []AppendResult, waits []produceWait, done func([]AppendResult)) {
 	op := &delayedProduce{waits: waits, results: results, done: done}
 	m.produce.Watch(op, m.deadline(req.Timeout), op.keys()...)
-}
-
-// appendOne appends one entry and fills in its result.
-func (m *ReplicaManager) appendOne(req *AppendRequest, en *AppendEntry, out *AppendResult) (*Partition, *view, effects) {
-	*out = refused(en.TP, en.Err)
-	if en.Err != nil {
-		out.CurrentLeader = m.imageHint(en.TP, en.Err)
-		return nil, nil, effects{}
-	}
-	if req.Origin == log.Client && isInternal(en.TP.Topic) {
-		out.Err = fmt.Errorf("append to internal topic %s: %w", en.TP.Topic, kerr.InvalidTopicException)
-		return nil, nil, effects{}
-	}
-	p, err := m.Partition(en.TP)
-	if err != nil {
-		out.Err = err
-		out.CurrentLeader = m.imageHint(en.TP, err)
-		return nil, nil, effects{}
-	}
-	p.stats.produces.Inc()
-	info, v, e, err := p.append(req, en.Records)
-	if err != nil {
-		m.appendFailed(p, v, info, err, out)
-		return p, v, effects{}
-	}
-	out.Info = info
-	p.stats.appended(info)
-	return p, v, e
 }
 
 // appendFailed fills in the answer for an entry that was refused.
@@ -133,23 +108,29 @@ func isInternal(topic string) bool {
 	return topic == "__consumer_offsets" || topic == "__transaction_state"
 }
 
-// append appends to the log as its leader. The batches are checked and written under tenure alone.
-// Kafka: Partition.appendRecordsToLeader.
-func (p *Partition) append(req *AppendRequest, records []byte) (log.AppendInfo, *view, effects, error) {
+// append appends to the log as its leader. The batches are checked and written under tenure alone. An error is one for all of the
+// list; else each of it has its own. Kafka: Partition.appendRecordsToLeader.
+func (p *Partition) append(req *AppendRequest, list []log.LeaderAppend) (*view, effects, error) {
 	p.tenure.RLock()
 	defer p.tenure.RUnlock()
 	v, err := p.admit(req)
 	if err != nil {
-		return log.AppendInfo{}, v, effects{}, err
+		return v, effects{}, err
 	}
-	info, err := v.log.AppendAsLeader(records, v.epoch, log.AppendOptions{
+	v.log.AppendAllAsLeader(list, v.epoch, log.AppendOptions{
 		Origin: req.Origin, AllowZstd: req.AllowZstd, VerifiedOnly: req.VerifiedOnly, OldFormats: req.OldFormats,
 		LaterFlush: req.laterFlush,
 	})
-	if err != nil || info.FlushTo > 0 {
-		return info, v, effects{}, err
+	var last *log.AppendInfo
+	for i := range list {
+		if a := &list[i]; a.Err == nil && (last == nil || !a.Info.Duplicate) {
+			last = &a.Info
+		}
 	}
-	return info, v, p.count(v, &info), nil
+	if last == nil || last.FlushTo > 0 {
+		return v, effects{}, nil
+	}
+	return v, p.count(v, last), nil
 }
 
 // count tells the core of an append. The caller holds tenure.

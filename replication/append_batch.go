@@ -29,17 +29,20 @@ func (m *ReplicaManager) AppendBatch(b BatchAppend, done func(error)) (log.Appen
 		Acks: b.Acks, Timeout: b.Timeout, Origin: b.Origin, Epoch: b.Epoch, VerifiedOnly: b.VerifiedOnly,
 		Entries: []AppendEntry{{TP: b.TP, Records: b.Records}},
 	}
-	results := make([]AppendResult, 1)
-	p, v, e := m.appendOne(&req, &req.Entries[0], &results[0])
+	j := joinedAppends.Get().(*joinedAppend)
+	defer j.recycle()
+	j.layOut([]AppendCall{{Entries: req.Entries}})
+	j.append(m, &req)
+	results := j.results
 	if err := results[0].Err; err != nil {
 		return results[0].Info, err
 	}
 	info := results[0].Info
-	m.wakeOne(e)
+	m.wake(&j.wakeups)
 	if b.Acks != -1 {
 		done(nil)
 		return info, nil
 	}
-	m.await(&req, results, []produceWait{{p: p, term: v.term, need: info.LastOffset + 1}}, func(r []AppendResult) { done(r[0].Err) })
+	m.await(&req, results, []produceWait{{p: j.entries[0].p, term: j.entries[0].v.term, need: info.LastOffset + 1}}, func(r []AppendResult) { done(r[0].Err) })
 	return info, nil
 }

@@ -26,13 +26,13 @@ func (m *ReplicaManager) flushersRunning() *run.Group {
 	return g
 }
 
-// appendDurably goes on with an append in a goroutine. req is a copy, so that others need no memory for theirs.
-func (m *ReplicaManager) appendDurably(g *run.Group, req AppendRequest, list []flushWait, results []AppendResult, waits []produceWait,
-	done func([]AppendResult),
-) {
+// appendDurably goes on with appends in a goroutine. req is a copy, so that others need no memory for theirs.
+func (m *ReplicaManager) appendDurably(g *run.Group, req AppendRequest, list []flushWait, answers []answer) {
 	g.Go("durable-append", func(context.Context) error {
 		m.flush(list)
-		m.appended(&req, results, waits, done)
+		for _, a := range answers {
+			m.appended(&req, a)
+		}
 		return nil
 	})
 }
