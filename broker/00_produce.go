@@ -24,7 +24,76 @@ import (
 // 0 and 1 (v0-2) are stored as format 2.
 // Differs from Kafka: null records are answered, an unknown codec is INVALID_RECORD.   Pipelined: yes.   Cost: the record bytes, once.
 func (b *Broker) handleProduce(r *network.Request) {
-	req := r.Body.(*kmsg.ProduceRequest)
+	one := [1]*network.Request{r}
+	b.produceJoined(one[:])
+}
+
+// produceJoined handles Produce requests that have come together: what they have for one partition is written at once.
+func (b *Broker) produceJoined(run []*network.Request) {
+	j := joinedProduces.Get().(*joinedProduce)
+	j.b = b
+	for _, r := range run {
+		j.add(r, r.Body.(*kmsg.ProduceRequest))
+	}
+	j.append()
+	joinedProduces.Put(j)
+}
+
+// joinedProduce collects requests that are appended together, since they ask for the same.
+type joinedProduce struct {
+	b       *Broker
+	options replication.AppendRequest
+	calls   []replication.AppendCall
+}
+
+var joinedProduces = sync.Pool{New: func() any { return new(joinedProduce) }}
+
+// add takes a request, and appends what was there if both cannot be appended together.
+func (j *joinedProduce) add(r *network.Request, req *kmsg.ProduceRequest) {
+	c := j.b.newProduceCall(r, req)
+	if len(c.entries) == 0 {
+		c.answer()
+		return
+	}
+	o := replication.AppendRequest{
+		Acks:    req.Acks,
+		Timeout: time.Duration(req.TimeoutMillis) * time.Millisecond,
+		Origin:  log.Client, AllowZstd: req.Version >= 7, OldFormats: req.Version < 3,
+		VerifiedOnly: req.TransactionID != nil && j.b.verifiesTransactions(),
+	}
+	var waiting []unverified
+	if o.VerifiedOnly {
+		waiting = c.unverified()
+	}
+	if len(j.calls) > 0 && (len(waiting) > 0 || !j.takes(&o)) {
+		j.append()
+	}
+	j.options, j.calls = o, append(j.calls, replication.AppendCall{Entries: c.entries, Done: c.done})
+	if len(waiting) > 0 {
+		c.awaitVerified(r.Context(), *req.TransactionID, waiting)
+		j.append() // so that the next ones find the transaction open
+	}
+}
+
+// takes tells whether a call with these options can be appended with those that are there.
+func (j *joinedProduce) takes(o *replication.AppendRequest) bool {
+	p := &j.options
+	return p.Acks == o.Acks && p.Timeout == o.Timeout && p.AllowZstd == o.AllowZstd && p.OldFormats == o.OldFormats &&
+		p.VerifiedOnly == o.VerifiedOnly
+}
+
+// append appends what was collected.
+func (j *joinedProduce) append() {
+	if len(j.calls) == 0 {
+		return
+	}
+	j.b.replicas.AppendJoined(j.options, j.calls)
+	clear(j.calls)
+	j.calls = j.calls[:0]
+}
+
+// newProduceCall begins a request. Its connection may go on with the next one.
+func (b *Broker) newProduceCall(r *network.Request, req *kmsg.ProduceRequest) *produceCall {
 	c := produceCalls.Get().(*produceCall)
 	c.b, c.r, c.acks = b, r, req.Acks
 	if c.done == nil {
@@ -33,21 +102,7 @@ func (b *Broker) handleProduce(r *network.Request) {
 	c.prepare(req)
 	r.Throttle(b.quotas.Use(quota.Produce, r, r.Size))
 	r.Unmute()
-	if len(c.entries) == 0 {
-		c.answer()
-		return
-	}
-	verified := false
-	if req.TransactionID != nil {
-		verified = c.verify(r.Context(), *req.TransactionID)
-	}
-	b.replicas.Append(replication.AppendRequest{
-		Acks:    req.Acks,
-		Timeout: time.Duration(req.TimeoutMillis) * time.Millisecond,
-		Origin:  log.Client, AllowZstd: req.Version >= 7, OldFormats: req.Version < 3,
-		VerifiedOnly: verified,
-		Entries:      c.entries,
-	}, c.done)
+	return c
 }
 
 // produceCall is one Produce request on its way. The response is laid out first; slots point at the partitions that

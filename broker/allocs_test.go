@@ -5,17 +5,13 @@
 package broker_test
 
 import (
-	"encoding/binary"
-	"io"
-	"net"
-	"strconv"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"jackdaw/protocol"
+	"jackdaw/protocol/record"
 )
 
 // mostAllocations is what one request of one partition may allocate on its whole way through the broker.
@@ -39,35 +35,32 @@ func TestProduceAndFetch_OnePartition_FewAllocations(t *testing.T) {
 	}
 }
 
-func rawConn(t *testing.T, r *running) net.Conn {
-	t.Helper()
-	e := r.Endpoints()[0]
-	var d net.Dialer
-	c, err := d.DialContext(t.Context(), "tcp", net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port))))
-	if err != nil {
-		t.Fatal(err)
+// Requests that come together share what one of them allocates for its append.
+func TestProduce_RequestsThatCameTogether_FewAllocations(t *testing.T) {
+	const requests, most = 20, 8
+	r := start(t, t.TempDir())
+	createTopic(t, r, "hot", 1)
+	c := rawConn(t, r)
+	in := make([]byte, 64<<10)
+	var out []byte
+	for i := range requests {
+		out = protocol.AppendRequest(out, "test", int32(i), produceOf("hot", plainBatch()))
 	}
-	t.Cleanup(func() { _ = c.Close() })
-	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
+	n := testing.AllocsPerRun(200, func() {
+		exchange(t, c, out, in)
+		for range requests - 1 {
+			exchange(t, c, nil, in)
+		}
+	})
+	if n/requests > most {
+		t.Errorf("%v allocations for %d requests, want at most %d for each", n, requests, most)
 	}
-	return c
 }
 
-// exchange sends a request and reads its answer into in.
-func exchange(t *testing.T, c net.Conn, out, in []byte) []byte {
-	t.Helper()
-	if _, err := c.Write(out); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadFull(c, in[:4]); err != nil {
-		t.Fatal(err)
-	}
-	in = in[:binary.BigEndian.Uint32(in)]
-	if _, err := io.ReadFull(c, in); err != nil {
-		t.Fatal(err)
-	}
-	return in
+func plainBatch() []byte {
+	b := record.NewBuilder(record.None, record.BuilderOptions{})
+	b.Append(1, nil, make([]byte, 100), nil)
+	return b.Build()
 }
 
 // fetchOf asks for the first record of partition 0.
@@ -95,17 +88,4 @@ func firstBatch(t *testing.T, answer []byte) []byte {
 		t.Fatalf("fetch: error %d, %d bytes", p.ErrorCode, len(p.RecordBatches))
 	}
 	return append([]byte(nil), p.RecordBatches...)
-}
-
-// produceOf produces a batch to partition 0, acks=1.
-func produceOf(topic string, batch []byte) *kmsg.ProduceRequest {
-	req := kmsg.NewPtrProduceRequest()
-	req.Version, req.Acks, req.TimeoutMillis = 7, 1, 1000
-	pt := kmsg.NewProduceRequestTopic()
-	pt.Topic = topic
-	p := kmsg.NewProduceRequestTopicPartition()
-	p.Records = batch
-	pt.Partitions = append(pt.Partitions, p)
-	req.Topics = append(req.Topics, pt)
-	return req
 }

@@ -75,8 +75,9 @@ var handlers = map[kmsg.Key]func(*Broker, *network.Request){
 	kmsg.AllocateProducerIDs:          (*Broker).handleAllocateProducerIDs,
 }
 
-// Handle answers one request; it implements network.Handler.
-func (b *Broker) Handle(r *network.Request) {
+// Handle answers requests; it implements network.Handler.
+func (b *Broker) Handle(run []*network.Request) {
+	r := run[0]
 	h, ok := handlers[kmsg.Key(r.Key)]
 	if !ok {
 		r.Close(fmt.Errorf("API %d is in the table but has no handler", r.Key))
@@ -86,8 +87,15 @@ func (b *Broker) Handle(r *network.Request) {
 		r.Close(err)
 		return
 	}
-	h(b, r)
+	if len(run) > 1 {
+		b.produceJoined(run)
+	} else {
+		h(b, r)
+	}
 	if b.quotas.Active() {
-		b.quotas.Spent(r, time.Since(r.Received))
+		each := time.Since(r.Received) / time.Duration(len(run))
+		for _, r := range run {
+			b.quotas.Spent(r, each)
+		}
 	}
 }

@@ -62,16 +62,9 @@ type unverified struct {
 	guard log.VerificationGuard
 }
 
-// verify makes sure that the transactional batches of the request belong to a transaction that is open and has their
-// partitions, and puts the refusals into the entries. It waits only for batches that may be the first of their transaction
-// in a partition. The connection goes no further meanwhile: a later batch of the producer must not overtake.
-// Kafka: ReplicaManager.maybeStartTransactionVerificationForPartitions.
-func (c *produceCall) verify(ctx context.Context, id string) (verifiedOnly bool) {
-	if !c.b.verifiesTransactions() {
-		return false
-	}
-	var waiting []unverified
-	var tps []metadata.TopicPartition
+// unverified lists the transactional batches of the request that may be the first of their transaction in a partition: the coordinator
+// has to be asked about them. Kafka: ReplicaManager.maybeStartTransactionVerificationForPartitions.
+func (c *produceCall) unverified() (waiting []unverified) {
 	for i := range c.entries {
 		e := &c.entries[i]
 		b, _, err := record.Next(e.Records)
@@ -83,18 +76,21 @@ func (c *produceCall) verify(ctx context.Context, id string) (verifiedOnly bool)
 		}}
 		var needed bool
 		if x.guard, needed, e.Err = c.b.replicas.BeginVerification(x.batch); needed {
-			waiting, tps = append(waiting, x), append(tps, e.TP)
+			waiting = append(waiting, x)
 		}
 	}
-	if len(waiting) > 0 {
-		c.awaitVerified(ctx, id, waiting, tps)
-	}
-	return true
+	return waiting
 }
 
-func (c *produceCall) awaitVerified(ctx context.Context, id string, waiting []unverified, tps []metadata.TopicPartition) {
+// awaitVerified makes sure that the batches belong to a transaction that is open and has their partitions, and puts the refusals
+// into the entries. The connection goes no further meanwhile: a later batch of the producer must not overtake.
+func (c *produceCall) awaitVerified(ctx context.Context, id string, waiting []unverified) {
 	ctx, cancel := context.WithTimeout(ctx, c.b.cfg.Network.RequestTimeout)
 	defer cancel()
+	var tps []metadata.TopicPartition
+	for _, x := range waiting {
+		tps = append(tps, x.batch.TP)
+	}
 	first := waiting[0].batch // the producer is the same in all: see refuseProduce
 	errs := c.b.verifier.Verify(ctx, id, first.ProducerID, first.ProducerEpoch, tps)
 	for i, x := range waiting {

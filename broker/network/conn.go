@@ -40,7 +40,9 @@ type Conn struct {
 	// sasl is the reader's; nil on a listener without SASL.
 	sasl *sasl.Server
 
-	in  frameReader
+	in frameReader
+	// run are requests that were read and wait to be handled together. It is the reader's.
+	run []*Request
 	out sender
 
 	// wakeReader and wakeWriter hold at most one token each.
@@ -51,8 +53,6 @@ type Conn struct {
 		// head and tail are the requests that are not yet sent, in order of arrival.
 		head, tail *Request
 		queued     int
-		// current is the request that Handle is looking at: when that returns, the reader sends what is ready.
-		current *Request
 		// waiting: the reader waits for answers and can be woken to send them.
 		waiting bool
 		// reserving: the reader waits for memory, or for the end of a throttle.

@@ -7,6 +7,9 @@
 // work is bounded. The first Unmute starts the connection's second goroutine, the writer, which sends what becomes
 // ready while the reader is at the next request. Answers always go out in the order of the requests.
 //
+// Produce requests that have come as a whole when the one before them was read make a run, which is handled at once. The reader
+// waits for nothing while it has one.
+//
 // Under TLS the reader makes the handshake before it reads the first frame; a peer that takes too long for it is closed.
 //
 // Memory. Nothing is believed that has not arrived: a frame's memory grows with its bytes, and what kmsg is going to

@@ -38,12 +38,20 @@ type frameReader struct {
 	c        *Conn
 	buf      []byte // nil while nothing is in it and nothing comes
 	r, w     int
-	big      *[]byte // pooled memory of the frame in work
-	reserved int64   // bytes of the budget
+	big      *[]byte // pooled memory of the last frame, nil if that lies in buf
+	reserved int64   // bytes of the budget that it has
+	held     heldFrames
 	raw      rawReader
 }
 
-// next reads a frame, without its size. It is good until release.
+// heldFrames are frames that are kept while another is read.
+type heldFrames struct {
+	big      []*[]byte
+	reserved int64 // together; no reservation that is larger than the whole budget has others beside it
+	inBuffer bool  // one of them lies in the reader's buffer, which must stay as it is
+}
+
+// next reads a frame, without its size. It is good until release, or after hold until releaseHeld.
 func (f *frameReader) next() ([]byte, error) {
 	if err := f.need(4); err != nil {
 		return nil, err
@@ -92,6 +100,47 @@ func (f *frameReader) comes(key int16) bool {
 	}
 	missing := 4 + int64(size) - int64(len(have))
 	return missing <= 0 || int64(f.raw.waiting()) >= missing
+}
+
+// hold keeps the last frame while the next is read, if that has come as a whole, is a request of an API, and can be read without a
+// wait and without moving what is in the buffer.
+func (f *frameReader) hold(key int16) bool {
+	if !f.comes(key) {
+		return false
+	}
+	size := int(binary.BigEndian.Uint32(f.buf[f.r:]))
+	inBuffer := f.held.inBuffer || f.big == nil
+	switch {
+	case size > f.limit():
+		return false
+	case size+4 > readBufferSize && inBuffer, size+4 <= readBufferSize && f.w-f.r < size+4:
+		return false
+	}
+	if b := f.c.s.o.Budget; b != nil && !b.TryReserve(int64(size)) {
+		return false
+	}
+	if f.big != nil {
+		f.held.big = append(f.held.big, f.big)
+	}
+	f.held.inBuffer = inBuffer
+	f.held.reserved += f.reserved
+	f.big, f.reserved = nil, 0
+	if f.c.s.o.Budget != nil {
+		f.reserved = int64(size)
+	}
+	return true
+}
+
+// releaseHeld gives back what held frames have taken.
+func (f *frameReader) releaseHeld() {
+	for i, b := range f.held.big {
+		f.c.s.frames.put(b)
+		f.held.big[i] = nil
+	}
+	if f.held.reserved > 0 {
+		f.c.s.o.Budget.Release(f.held.reserved)
+	}
+	f.held = heldFrames{big: f.held.big[:0]}
 }
 
 // need reads until n bytes are in the buffer; n must fit.
@@ -207,7 +256,7 @@ func (f *frameReader) reserve(n int64) error {
 		f.reserved = 0
 	}
 	if !b.TryReserve(n) {
-		if err := f.c.flush(); err != nil {
+		if err := f.c.finishRun(); err != nil {
 			return err
 		}
 		f.c.setReserving(true)

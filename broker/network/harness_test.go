@@ -25,6 +25,12 @@ const patience = time.Minute
 func startServer(t testing.TB, o Options, h HandlerFunc) *Server {
 	t.Helper()
 	o.Handler = h
+	return startRuns(t, o)
+}
+
+// startRuns is startServer with the handler of o.
+func startRuns(t testing.TB, o Options) *Server {
+	t.Helper()
 	if o.Listeners == nil {
 		o.Listeners = []ListenerConfig{{Name: "PLAINTEXT", Addr: "127.0.0.1:0"}}
 	}
@@ -49,6 +55,7 @@ type client struct {
 	t testing.TB
 	net.Conn
 	corr int32
+	sent int // bytes of the last send
 }
 
 func dial(t testing.TB, s *Server, listener string) *client {
@@ -72,6 +79,7 @@ func (c *client) send(reqs ...kmsg.Request) {
 		c.corr++
 		p = protocol.AppendRequest(p, "test", c.corr, r)
 	}
+	c.sent = len(p)
 	if _, err := c.Write(p); err != nil {
 		c.t.Fatal(err)
 	}

@@ -11,17 +11,22 @@ import (
 	"jackdaw/security/sasl"
 )
 
-// Handler answers requests. Handle runs on the goroutine of the connection's reader and must lead to exactly one call of
-// Respond, RespondParts, NoResponse or Close on the request: before it returns or later, from any goroutine.
+// Handler answers requests. Handle gets one, or several Produce requests that have come together, in order. It runs on the goroutine of
+// the connection's reader and must lead to exactly one call of Respond, RespondParts, NoResponse or Close on each request: before it
+// returns or later, from any goroutine. The slice is good until it returns.
 type Handler interface {
-	Handle(r *Request)
+	Handle(run []*Request)
 }
 
-// HandlerFunc makes a function a Handler.
+// HandlerFunc makes a function that takes one request at a time a Handler.
 type HandlerFunc func(r *Request)
 
-// Handle calls f.
-func (f HandlerFunc) Handle(r *Request) { f(r) }
+// Handle calls f for each request.
+func (f HandlerFunc) Handle(run []*Request) {
+	for _, r := range run {
+		f(r)
+	}
+}
 
 // Request is a request in work. Record bytes in Body alias the frame, which is reused as soon as the request was answered
 // AND Handle has returned, or, after Unmute, as soon as Handle has returned. Kafka: RequestChannel.Request.
@@ -47,6 +52,7 @@ type Request struct {
 
 	state   requestState
 	unmuted bool
+	handled bool // Handle has not returned yet: then the reader sends what is ready
 	answer  answer
 	next    *Request // in the order of arrival
 }
@@ -132,7 +138,7 @@ func (r *Request) finish(a answer) {
 	late := r.state == dropped
 	if !again && !late {
 		r.state, r.answer = ready, a
-		if c.mu.head.state == ready && r != c.mu.current {
+		if c.mu.head.state == ready && !r.handled {
 			c.wakeLocked()
 		}
 	}

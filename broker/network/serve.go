@@ -27,13 +27,14 @@ func (c *Conn) serve(context.Context) error {
 	}
 	for {
 		if err := c.serveOne(); err != nil {
+			_ = c.finishRun() // a connection that is gone is no news
 			c.ended(err)
 			return nil
 		}
 	}
 }
 
-// serveOne takes one request from the socket to the point where the next may be read.
+// serveOne reads one request, and if no other has come that joins it, takes all that were read to the point where the next may be.
 func (c *Conn) serveOne() error {
 	if c.isDraining() {
 		return errDrained
@@ -57,7 +58,6 @@ func (c *Conn) serveOne() error {
 	}
 	r, err := c.decode(frame)
 	if err != nil {
-		_ = c.flush() // a connection that is gone is no news
 		return err
 	}
 	if pass == proves {
@@ -65,11 +65,12 @@ func (c *Conn) serveOne() error {
 	}
 	r.last = pass == misplaced
 	c.enqueue(r)
-	c.handle(r)
-	if !c.gathers(r) {
-		if err := c.await(func() bool { return c.mayReadLocked(r) }); err != nil {
-			return err
-		}
+	c.run = append(c.run, r)
+	if c.joins(r) {
+		return nil
+	}
+	if err := c.finishRun(); err != nil {
+		return err
 	}
 	c.in.release()
 	if r.last {
@@ -78,30 +79,54 @@ func (c *Conn) serveOne() error {
 	return nil
 }
 
-// gatherFor bounds how long an answer waits for those of requests that came with it.
-const gatherFor = 500 * time.Microsecond
+// Bounds of a run of requests that are handled together.
+const (
+	maxRun   = 64
+	runBytes = 1 << 20
+	// runFor is how long the first of a run may wait for the others to be read.
+	runFor = 500 * time.Microsecond
+)
 
-// gathers tells whether the answer to r can wait for the next one, so that both go out in one write: the next request has
-// come as a whole, and both are Produce, which is pipelined.
-func (c *Conn) gathers(r *Request) bool {
-	return c.mutedUntil.Load() == 0 && c.mayGather(r) && c.in.comes(produceKey) // what may cost a system call comes last
+// joins tells whether the next request is to be handled together with r, which is kept until then: it has come as a whole, and both
+// are Produce, which is pipelined. They are appended with fewer writes, and answered with one.
+func (c *Conn) joins(r *Request) bool {
+	if r.Key != produceKey || r.last || c.mutedUntil.Load() != 0 || len(c.run) == maxRun || r.Received.Sub(c.run[0].Received) > runFor {
+		return false
+	}
+	bytes := 0
+	for _, q := range c.run {
+		bytes += q.Size
+	}
+	return bytes < runBytes && c.mayQueue() && c.in.hold(produceKey) // what may cost a system call comes last
 }
 
-// mayGather tells whether the answer to r can wait at all.
-func (c *Conn) mayGather(r *Request) bool {
+// mayQueue tells whether another request may be in work.
+func (c *Conn) mayQueue() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return r.unmuted && !c.mu.closed && !c.mu.draining && c.mu.queued < c.s.o.MaxInFlight &&
-		c.mu.head != nil && r.Received.Sub(c.mu.head.Received) < gatherFor
+	return !c.mu.closed && !c.mu.draining && c.mu.queued < c.s.o.MaxInFlight
 }
 
-// flush sends the answers that are ready, before the reader waits for something else or gives up.
-func (c *Conn) flush() error { return c.await(func() bool { return true }) }
+// finishRun has the requests handled that were read, sends the answers that are ready, and waits until more may be read. It
+// comes before anything else that the reader waits for.
+func (c *Conn) finishRun() error {
+	if len(c.run) > 0 {
+		c.handle(c.run)
+	}
+	err := c.await(func() bool { return c.mayReadLocked(c.run) })
+	clear(c.run)
+	c.run = c.run[:0]
+	c.in.releaseHeld()
+	return err
+}
 
 // awaitQuota waits until the client may use the broker again.
 func (c *Conn) awaitQuota() error {
 	if c.mutedUntil.Load() == 0 {
 		return nil
+	}
+	if err := c.finishRun(); err != nil {
+		return err
 	}
 	c.setReserving(true)
 	defer c.setReserving(false)
@@ -161,31 +186,35 @@ func (c *Conn) enqueue(r *Request) {
 	}
 	c.mu.tail = r
 	c.mu.queued++
-	c.mu.current = r
+	r.handled = true
 }
 
 // handle calls the handler. A panic costs the connection, not the broker: the request that caused it must not be able to
 // take all others with it.
-func (c *Conn) handle(r *Request) {
+func (c *Conn) handle(run []*Request) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.s.o.Logger.Error("request handler panicked", "key", r.Key, "version", r.Version, "conn", c.id,
+			c.s.o.Logger.Error("request handler panicked", "key", run[0].Key, "version", run[0].Version, "conn", c.id,
 				"err", fmt.Errorf("%v", p), "stack", string(debug.Stack()))
 			c.close()
 		}
 		c.mu.Lock()
-		c.mu.current = nil
+		for _, r := range run {
+			r.handled = false
+		}
 		c.mu.Unlock()
 	}()
-	c.s.o.Handler.Handle(r)
+	c.s.o.Handler.Handle(run)
 }
 
-// mayReadLocked tells whether the next request may be read after r.
-func (c *Conn) mayReadLocked(r *Request) bool {
-	if r.unmuted {
-		return c.mu.queued < c.s.o.MaxInFlight
+// mayReadLocked tells whether the next request may be read after those of a run.
+func (c *Conn) mayReadLocked(run []*Request) bool {
+	for _, r := range run {
+		if r.unmuted && c.mu.queued >= c.s.o.MaxInFlight || !r.unmuted && r.state != sent {
+			return false
+		}
 	}
-	return r.state == sent
+	return true
 }
 
 // await sends what is ready until the condition holds. It is called by the reader only.
