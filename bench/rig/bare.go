@@ -28,7 +28,11 @@ func StartBare(ctx context.Context, dir string, servers int) (*Cluster, error) {
 		if i == servers-1 && servers > 1 {
 			args = append(args, "--followers", strings.Join(followers, ","))
 		}
-		p, err := start(ctx, dir, "bare-"+filepath.Base(addr), self, args...)
+		var p *Process
+		err = withSlack(func() error {
+			p, err = start(ctx, dir, "bare-"+filepath.Base(addr), self, args...)
+			return err
+		})
 		if err == nil {
 			c.Brokers = append([]*Broker{{Process: p, Addr: addr}}, c.Brokers...)
 			err = p.waitOutput(ctx, "listening")

@@ -16,6 +16,9 @@ import (
 var version = "unknown"
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "start" {
+		coarsenTimers()
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	os.Exit(execute(ctx, os.Args[1:], streams{os.Stdout, os.Stderr}))
