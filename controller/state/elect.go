@@ -18,7 +18,7 @@ const (
 	byPreference
 	// byShutdown: away from brokers that stop.
 	byShutdown
-	// byReassignment: among the replicas of the target.
+	// byReassignment: away from replicas that are not assigned any more.
 	byReassignment
 )
 
@@ -41,7 +41,7 @@ func (s *State) elect(p *partition, r rule) (elected, bool) {
 		present := only(p.Replicas, func(id metadata.BrokerID) bool { return s.present(id, p.TopicPartition) })
 		return electRemaining(p, live, present)
 	case byReassignment:
-		return electAmong(p, p.Target(), live)
+		return electAssigned(p, live)
 	default:
 		unclean := r == byFailureUnclean || s.cfg.Unclean != nil && s.cfg.Unclean(p.Topic) && !s.awaited(p)
 		return electOffline(p, live, unclean)
@@ -86,10 +86,10 @@ func electRemaining(p *partition, live, present []metadata.BrokerID) (elected, b
 	return elected{}, false
 }
 
-// electAmong takes the first of target that is live and in sync.
-func electAmong(p *partition, target, live []metadata.BrokerID) (elected, bool) {
-	for _, id := range target {
-		if slices.Contains(live, id) && slices.Contains(p.li.ISR, id) {
+// electAssigned takes the first live replica in assignment order that is in sync.
+func electAssigned(p *partition, live []metadata.BrokerID) (elected, bool) {
+	for _, id := range live {
+		if slices.Contains(p.li.ISR, id) {
 			return elected{leader: id, isr: p.li.ISR, recipients: live}, true
 		}
 	}

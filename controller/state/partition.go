@@ -37,6 +37,13 @@ func (a Assignment) ReassignTo(target []metadata.BrokerID) Assignment {
 	return Assignment{Replicas: full, Adding: without(full, origin), Removing: without(full, target)}
 }
 
+// keep adds replicas to those that are moved away.
+func (a Assignment) keep(ids []metadata.BrokerID) Assignment {
+	a.Replicas = append(slices.Clone(a.Replicas), ids...)
+	a.Removing = append(slices.Clone(a.Removing), ids...)
+	return a
+}
+
 // equal compares all three lists, order included.
 func (a Assignment) equal(b Assignment) bool {
 	return slices.Equal(a.Replicas, b.Replicas) && slices.Equal(a.Adding, b.Adding) && slices.Equal(a.Removing, b.Removing)

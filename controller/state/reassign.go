@@ -91,32 +91,65 @@ func (s *State) reassign(p *partition, to Assignment) {
 }
 
 // keepInSync returns the replicas that can be dropped at once, which an earlier move was adding and nobody wants any more. If
-// these are all that is in sync, they stay until the target is, as those that are moved away.
+// none of the others is alive and in sync, they stay until the target is, as those that are moved away.
 //
-// Differs from Kafka, which deletes them, and with them all that is committed.
+// Differs from Kafka, which deletes them, and with them what may be all that is committed.
 func (s *State) keepInSync(p *partition, to Assignment) (Assignment, []metadata.BrokerID) {
 	unwanted := without(p.Replicas, to.Replicas)
-	if !p.known || len(unwanted) == 0 || len(without(p.li.ISR, unwanted)) > 0 {
+	if s.dispensable(p, unwanted) {
 		return to, unwanted
 	}
-	to.Replicas = append(slices.Clone(to.Replicas), unwanted...)
-	to.Removing = append(slices.Clone(to.Removing), unwanted...)
-	return to, nil
+	return to.keep(unwanted), nil
 }
 
-// dropReplicas takes replicas out of the ISR and deletes them.
+// dispensable reports whether p does without some replicas: none of them is in sync, or another one is, and may lead.
+func (s *State) dispensable(p *partition, ids []metadata.BrokerID) bool {
+	others := without(p.li.ISR, ids)
+	return !p.known || len(others) == len(p.li.ISR) || slices.ContainsFunc(others, func(id metadata.BrokerID) bool {
+		return slices.Contains(p.Replicas, id) && s.online(id, p.TopicPartition)
+	})
+}
+
+// dropReplicas takes replicas that are not assigned any more out of the ISR and deletes them. If one of them leads, another
+// one is elected first: the move that goes on does not elect.
+//
+// Where leaders write the ISR themselves, it may have changed since it was read: one of the replicas joined, or all others
+// left. The election finds that out, else a new leader epoch does; and none of them can join after it.
 func (s *State) dropReplicas(p *partition, ids []metadata.BrokerID) {
 	s.push(
-		&shrinkStep{replicas: map[*partition][]metadata.BrokerID{p: ids}},
 		call(func(s *State) {
-			for _, id := range ids {
-				s.batch.stop(p, id, true)
+			switch {
+			case p.known && slices.Contains(ids, p.li.Leader):
+				s.push(&electStep{partitions: []*partition{p}, rule: byReassignment})
+			case !s.cfg.IBP.AlterPartition():
+				s.push(&bumpStep{p: p})
 			}
+		}),
+		call(func(s *State) {
+			if !s.dispensable(p, ids) {
+				s.takeBack(p, ids)
+				return
+			}
+			s.push(
+				&shrinkStep{replicas: map[*partition][]metadata.BrokerID{p: ids}},
+				call(func(s *State) {
+					for _, id := range without(ids, p.li.ISR) {
+						s.batch.stop(p, id, true)
+					}
+				}),
+			)
 		}),
 	)
 }
 
-// continueReassignment starts the replicas that are added, or ends the move when all of the target is in sync.
+// takeBack assigns replicas again, as those that are moved away once the others are in sync.
+func (s *State) takeBack(p *partition, ids []metadata.BrokerID) {
+	s.reassigning[p.TopicPartition] = struct{}{}
+	s.push(&topicStep{name: p.Topic, change: func(*topic) { p.Assignment = p.keep(ids) }})
+}
+
+// continueReassignment starts the replicas that are added, or ends the move when all of the target is in sync. A partition
+// without a leader gets one if one of the new replicas can be it: the first of all, or one of the ISR that was not assigned.
 func (s *State) continueReassignment(p *partition) {
 	if s.partition(p.TopicPartition) != p {
 		return
@@ -125,12 +158,24 @@ func (s *State) continueReassignment(p *partition) {
 		s.completeReassignment(p)
 		return
 	}
+	if !p.known {
+		s.push(&createStep{partitions: []*partition{p}}, call(func(s *State) {
+			if p.known {
+				s.continueReassignment(p)
+			}
+		}))
+		return
+	}
+	if _, ok := s.elect(p, byReassignment); ok && !s.present(p.li.Leader, p.TopicPartition) {
+		s.push(&electStep{partitions: []*partition{p}, rule: byReassignment})
+	}
 	s.push(&bumpStep{p: p, fresh: p.Adding})
 }
 
-// complete reports whether the target is in sync. A partition that never had a leader has nothing to move.
+// complete reports whether the target is in sync and can do without the replicas that are moved away: not while all brokers
+// are dead, of which one of these may be the first to return. A partition that never had a leader has nothing to move.
 func (s *State) complete(p *partition) bool {
-	return !p.Reassigning() || p.known && subset(p.Target(), p.li.ISR)
+	return !p.Reassigning() || p.known && subset(p.Target(), p.li.ISR) && s.dispensable(p, p.Removing)
 }
 
 // completeReassignment ends a move: new assignment in memory, a leader of the target, the old replicas gone, ZooKeeper last, so
@@ -149,6 +194,10 @@ func (s *State) completeReassignment(p *partition) {
 	s.push(
 		&topicStep{name: p.Topic},
 		call(func(s *State) {
+			if p.Reassigning() {
+				s.continueReassignment(p) // some were taken back
+				return
+			}
 			delete(s.reassigning, p.TopicPartition)
 			s.batch.tell(p)
 			s.advanceDeletion(p.Topic)

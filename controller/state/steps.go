@@ -150,7 +150,7 @@ func (r rule) refusal() string {
 	case byShutdown:
 		return "no other replica is alive and in sync"
 	case byReassignment:
-		return "no target replica is alive and in sync"
+		return "no replica that stays is alive and in sync"
 	case byFailureUnclean:
 		return "no replica is alive"
 	default:
