@@ -97,6 +97,9 @@ func (s *State) advanceDeletion(name string) {
 		t.deletion.announced = true
 		for _, p := range t.sorted() {
 			s.batch.tell(p)
+			for _, id := range without(p.li.ISR, p.Replicas) {
+				s.batch.stop(p, id, true) // left by a controller that was deposed: see reclaim
+			}
 		}
 	}
 	if s.stopAll(t) {

@@ -14,7 +14,9 @@ import (
 // history runs random events against a State, with a ZooKeeper in memory that now and then changes behind its back, and checks
 // what must always hold.
 type history struct {
-	s      *State
+	s *State
+	// ibp decides whether leaders write the ISR themselves.
+	ibp    IBP
 	zk     map[metadata.TopicPartition]metadata.LeaderAndISR
 	topics map[string]map[int32]Assignment
 	epoch  int32
@@ -24,6 +26,9 @@ type history struct {
 	// told has the last leader epoch that each broker heard, by its life.
 	told map[string]metadata.LeaderEpoch
 	next int
+	// deposal and meddling count the writes down until a new controller takes over in between, and until a leader first
+	// writes a smaller ISR itself; zero is never.
+	deposal, meddling int
 }
 
 func (h *history) registered() []metadata.Broker {
@@ -38,7 +43,7 @@ func (h *history) registered() []metadata.Broker {
 // takeOver starts a new controller on what is in ZooKeeper.
 func (h *history) takeOver(t *rapid.T) {
 	h.epoch++
-	h.s = New(Config{ID: 1, Epoch: h.epoch, IBP: IBP{Major: 3, Minor: 9}})
+	h.s = New(Config{ID: 1, Epoch: h.epoch, IBP: h.ibp})
 	snap := Snapshot{Brokers: h.registered(), Topics: map[string]TopicSnapshot{}, States: map[metadata.TopicPartition]metadata.LeaderAndISR{}}
 	for name, ps := range h.topics {
 		snap.Topics[name] = TopicSnapshot{ID: topicID(name), Partitions: ps}
@@ -59,6 +64,16 @@ func (h *history) drain(t *rapid.T) {
 		}
 		results := make([]Result, len(plan.Writes))
 		for i, w := range plan.Writes {
+			if elapsed(&h.deposal) {
+				if dead := metadata.BrokerID(rapid.IntRange(0, 5).Draw(t, "dies with it")); len(h.alive) > 1 {
+					delete(h.alive, dead)
+				}
+				h.takeOver(t)
+				return
+			}
+			if elapsed(&h.meddling) {
+				h.meddle(w.Partition)
+			}
 			results[i] = h.write(t, w)
 		}
 		h.s.Apply(results)
@@ -67,6 +82,29 @@ func (h *history) drain(t *rapid.T) {
 		}
 	}
 	t.Fatal("the work does not end")
+}
+
+func elapsed(count *int) bool {
+	if *count == 0 {
+		return false
+	}
+	*count--
+	return *count == 0
+}
+
+// meddle is a leader that leaves alone in the ISR, if it has heard that it leads.
+func (h *history) meddle(tp metadata.TopicPartition) {
+	li := h.zk[tp]
+	if e, ok := h.told[h.key(li.Leader, tp)]; !ok || e != li.LeaderEpoch {
+		return
+	}
+	li.ISR = []metadata.BrokerID{li.Leader}
+	li.PartitionEpoch++
+	h.zk[tp] = li
+}
+
+func (h *history) key(id metadata.BrokerID, tp metadata.TopicPartition) string {
+	return fmt.Sprint(id, h.alive[id], tp)
 }
 
 func (h *history) write(t *rapid.T, w Write) Result {
@@ -118,17 +156,29 @@ func (h *history) receive(t *rapid.T, r Request) {
 	if h.alive[r.Broker.ID] == 0 {
 		t.Fatalf("request to broker %d, which is dead", r.Broker.ID)
 	}
+	if req, ok := r.Body.(*kmsg.StopReplicaRequest); ok {
+		h.stop(t, r.Broker.ID, req)
+	}
 	req, ok := r.Body.(*kmsg.LeaderAndISRRequest)
 	if !ok {
 		return
 	}
 	for _, ts := range req.TopicStates {
 		for _, p := range ts.PartitionStates {
-			key := fmt.Sprint(r.Broker.ID, r.Broker.Epoch, ts.Topic, p.Partition)
+			key := h.key(r.Broker.ID, metadata.TopicPartition{Topic: ts.Topic, Partition: p.Partition})
 			if e := metadata.LeaderEpoch(p.LeaderEpoch); e < h.told[key] {
 				t.Fatalf("%s: epoch %d after %d", key, e, h.told[key])
 			}
 			h.told[key] = metadata.LeaderEpoch(p.LeaderEpoch)
+		}
+	}
+}
+
+// stop checks that what is deleted is not in sync, unless its topic goes.
+func (h *history) stop(t *rapid.T, id metadata.BrokerID, req *kmsg.StopReplicaRequest) {
+	for _, tp := range deletedBy(req) {
+		if li := h.zk[tp]; slices.Contains(li.ISR, id) && !h.s.dying(tp.Topic) {
+			t.Fatalf("%s: %d is deleted, the ISR is %v", tp, id, li.ISR)
 		}
 	}
 }
@@ -146,6 +196,9 @@ func (h *history) check(t *rapid.T) {
 			if p.known && (p.li.Leader != li.Leader || p.li.PartitionEpoch > li.PartitionEpoch) {
 				t.Fatalf("%s: %+v in memory, %+v in ZooKeeper", tp, p.li, li)
 			}
+			if !h.s.dying(name) {
+				h.checkISR(t, p)
+			}
 			if h.s.dying(name) || p.known && h.s.present(p.li.Leader, tp) {
 				continue
 			}
@@ -155,6 +208,15 @@ func (h *history) check(t *rapid.T) {
 				}
 			}
 		}
+	}
+}
+
+// checkISR checks that the members of an ISR are assigned. Where leaders write it themselves, others may stay if none of the
+// assigned is alive, but are never all of it.
+func (h *history) checkISR(t *rapid.T, p *partition) {
+	unassigned := without(p.li.ISR, p.Replicas)
+	if len(unassigned) > 0 && (h.ibp.AlterPartition() || len(unassigned) == len(p.li.ISR) || h.s.dispensable(p, unassigned)) {
+		t.Fatalf("%s: ISR %v, replicas %v", p.TopicPartition, p.li.ISR, p.Replicas)
 	}
 }
 
@@ -215,7 +277,8 @@ func (h *history) actions() map[string]func(*rapid.T) {
 			h.drain(t)
 		},
 		"clear": func(t *rapid.T) {
-			for _, b := range h.s.Suspects() {
+			for len(h.s.Suspects()) > 0 {
+				b := h.s.Suspects()[0]
 				if h.alive[b.ID] != b.Epoch {
 					t.Fatalf("a former life of %d is suspected", b.ID)
 				}
@@ -227,20 +290,20 @@ func (h *history) actions() map[string]func(*rapid.T) {
 			h.s.ElectPreferred(nil)
 			h.drain(t)
 		},
-		"reassign": func(t *rapid.T) {
+		"reassign": func(t *rapid.T) { h.reassign(t, h.anyPartition(t), 3) },
+		"reassign twice": func(t *rapid.T) {
 			p := h.anyPartition(t)
-			var target []metadata.BrokerID
-			for _, id := range rapid.Permutation(h.s.brokerIDs()).Draw(t, "order") {
-				if h.s.eligible(id) && len(target) < 3 {
-					target = append(target, id)
-				}
-			}
-			_ = h.s.Reassign(p.TopicPartition, target) // a refusal is as good
-			h.drain(t)
+			h.reassign(t, p, 2)
+			h.expand(t, p)
+			h.deposal = rapid.IntRange(0, 4).Draw(t, "writes")
+			h.reassign(t, p, 2)
 		},
-		"expand": h.expand,
+		"expand": func(t *rapid.T) { h.expand(t, h.anyPartition(t)) },
 		"write behind the back": func(t *rapid.T) {
 			p := h.anyPartition(t)
+			if h.ibp.AlterPartition() {
+				t.Skip("the controller writes")
+			}
 			if li, ok := h.zk[p.TopicPartition]; ok && li.Leader >= 0 {
 				others := without(p.Replicas, []metadata.BrokerID{li.Leader})
 				li.ISR = append([]metadata.BrokerID{li.Leader}, others[:rapid.IntRange(0, len(others)).Draw(t, "others")]...)
@@ -249,12 +312,32 @@ func (h *history) actions() map[string]func(*rapid.T) {
 			}
 		},
 		"take over": h.takeOver,
+		"take over soon": func(t *rapid.T) {
+			h.deposal = rapid.IntRange(1, 6).Draw(t, "writes")
+		},
+		"write in between": func(t *rapid.T) {
+			if h.ibp.AlterPartition() {
+				t.Skip("the controller writes")
+			}
+			h.meddling = rapid.IntRange(1, 6).Draw(t, "writes")
+		},
 	}
 }
 
+// reassign moves a partition to some of the brokers.
+func (h *history) reassign(t *rapid.T, p *partition, most int) {
+	var target []metadata.BrokerID
+	for _, id := range rapid.Permutation(h.s.brokerIDs()).Draw(t, "order") {
+		if h.s.eligible(id) && len(target) < most {
+			target = append(target, id)
+		}
+	}
+	_ = h.s.Reassign(p.TopicPartition, target) // a refusal is as good
+	h.drain(t)
+}
+
 // expand is the leader's proposal to take all eligible replicas into the ISR.
-func (h *history) expand(t *rapid.T) {
-	p := h.anyPartition(t)
+func (h *history) expand(t *rapid.T, p *partition) {
 	b := h.s.brokers[p.li.Leader]
 	if !p.known || b == nil {
 		t.Skip("no leader")
@@ -278,6 +361,7 @@ func TestState_AnyHistory_KeepsItsPromises(t *testing.T) {
 			zk: map[metadata.TopicPartition]metadata.LeaderAndISR{}, topics: map[string]map[int32]Assignment{},
 			alive: map[metadata.BrokerID]int64{1: 1, 2: 2, 3: 3}, lastEpoch: 3,
 			told: map[string]metadata.LeaderEpoch{},
+			ibp:  rapid.SampledFrom([]IBP{{Major: 3, Minor: 9}, {Major: 2, Minor: 6}}).Draw(t, "ibp"),
 		}
 		h.takeOver(t)
 		t.Repeat(h.actions())

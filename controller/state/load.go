@@ -29,8 +29,8 @@ type TopicSnapshot struct {
 }
 
 // Load fills an empty state and plans the work of a new controller: tell all brokers who is alive, then give each its
-// partitions, elect where a leader is dead, clear dead replicas out of the ISRs, and go on with reassignments and deletions
-// that the former controller left. Deletions of topics that do not exist are returned, to be cleared.
+// partitions, elect where a leader is dead, clear dead and unassigned replicas out of the ISRs, and go on with reassignments
+// and deletions that the former controller left. Deletions of topics that do not exist are returned, to be cleared.
 // Kafka: KafkaController.onControllerFailover.
 //
 // Differs from Kafka: the election comes before the dead replicas are removed, which needs one write less for each partition
@@ -51,7 +51,8 @@ func (s *State) Load(snap Snapshot) (unknownDeletions []string) {
 	bounced := s.markBounced(snap.Written)
 	s.push(call(func(s *State) { s.batch.tellBrokers(s.brokerIDs()) }))
 	unknownDeletions = s.DeleteTopics(snap.Deleting)
-	s.push(call(func(s *State) {
+	var unassigned map[*partition][]metadata.BrokerID
+	s.push(call(func(s *State) { unassigned = s.reclaim() }), call(func(s *State) {
 		known := s.partitions(func(p *partition) bool { return p.known })
 		for _, p := range known {
 			s.announce(p)
@@ -61,6 +62,7 @@ func (s *State) Load(snap Snapshot) (unknownDeletions []string) {
 			call(func(s *State) { s.push(s.shrinkDead()) }),
 			call(func(s *State) { s.unmark(bounced) }),
 			&createStep{partitions: s.partitions(func(p *partition) bool { return !p.known })},
+			call(func(s *State) { s.dropAll(unassigned) }),
 			call(func(s *State) { s.resumeReassignments(nil) }),
 		)
 	}))

@@ -142,10 +142,42 @@ func (s *State) dropReplicas(p *partition, ids []metadata.BrokerID) {
 	)
 }
 
+// dropAll drops replicas of many partitions.
+func (s *State) dropAll(unassigned map[*partition][]metadata.BrokerID) {
+	for _, p := range sortedKeys(unassigned) {
+		if s.partition(p.TopicPartition) == p {
+			s.dropReplicas(p, unassigned[p])
+		}
+	}
+}
+
 // takeBack assigns replicas again, as those that are moved away once the others are in sync.
 func (s *State) takeBack(p *partition, ids []metadata.BrokerID) {
 	s.reassigning[p.TopicPartition] = struct{}{}
 	s.push(&topicStep{name: p.Topic, change: func(*topic) { p.Assignment = p.keep(ids) }})
+}
+
+// reclaim looks for what a former controller was deposed in: it had written an assignment without replicas that were still
+// in the ISR. It returns those to be dropped, as that controller would have. Those that are needed are taken back if their
+// logs are there for certain; without them the partition waits for an assigned member of the ISR.
+//
+// A log may be gone although its replica is in the ISR: where leaders write that themselves, and in an ISR without any
+// assigned member and without a leader, which Apache Kafka leaves when it has deleted the last replica in sync. To elect
+// that one would make the others cut what they have.
+//
+// Differs from Kafka, where the ISR keeps them; if the last assigned member dies, nobody can ever lead.
+func (s *State) reclaim() map[*partition][]metadata.BrokerID {
+	drop := map[*partition][]metadata.BrokerID{}
+	for _, p := range s.partitions(func(p *partition) bool { return p.known && !subset(p.li.ISR, p.Replicas) }) {
+		ids := without(p.li.ISR, p.Replicas)
+		switch {
+		case s.dispensable(p, ids):
+			drop[p] = ids
+		case slices.Contains(ids, p.li.Leader) || s.cfg.IBP.AlterPartition() && len(ids) < len(p.li.ISR):
+			s.takeBack(p, ids)
+		}
+	}
+	return drop
 }
 
 // continueReassignment starts the replicas that are added, or ends the move when all of the target is in sync. A partition

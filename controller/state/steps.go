@@ -167,8 +167,8 @@ func (r rule) err() error {
 }
 
 // shrinkStep takes replicas out of service: they are told to stop if their broker can be reached, they leave the ISR, and if
-// one led, the partition has no leader. The last member of an ISR stays in it, so that only it can lead later.
-// Kafka: ReplicaStateMachine, transition to OfflineReplica.
+// one led, the partition has no leader. The last member of an ISR stays in it, so that only it can lead later; so does the
+// last one that is assigned, as others are not elected. Kafka: ReplicaStateMachine, transition to OfflineReplica.
 //
 // Differs from Kafka: when all members go at once, all of them stay, not an arbitrary one. Nothing can be committed without
 // a leader, so each of them has all that was committed, and the first to return may lead.
@@ -202,7 +202,7 @@ func (s *State) shrunk(p *partition, gone []metadata.BrokerID) (metadata.LeaderA
 		return p.li, false
 	}
 	isr := without(p.li.ISR, gone)
-	if len(isr) == 0 {
+	if !slices.ContainsFunc(isr, func(id metadata.BrokerID) bool { return slices.Contains(p.Replicas, id) }) {
 		isr = p.li.ISR
 	}
 	leader := p.li.Leader
