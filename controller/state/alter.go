@@ -35,6 +35,8 @@ func (a *Alteration) Response() *kmsg.AlterPartitionResponse { return a.resp }
 type alterStep struct {
 	a       *Alteration
 	targets []*kmsg.AlterPartitionResponseTopicPartition
+	// doubtful are partitions with a proposal that may be a copy of one that was refused.
+	doubtful []*partition
 }
 
 func (t *alterStep) plan(s *State) []Write {
@@ -58,7 +60,7 @@ func (t *alterStep) plan(s *State) []Write {
 				continue
 			}
 			tp := metadata.TopicPartition{Topic: name, Partition: rp.Partition}
-			if w, ok := s.proposal(t.a.req, tp, rp, op); ok {
+			if w, ok := t.proposal(s, tp, rp, op); ok {
 				writes = append(writes, w)
 				t.targets = append(t.targets, op)
 			}
@@ -77,42 +79,94 @@ func (s *State) topicOf(version int16, t *kmsg.AlterPartitionRequestTopic) (stri
 }
 
 // proposal checks one proposal. It returns the write, or false when out has the answer already.
-func (s *State) proposal(req *kmsg.AlterPartitionRequest, tp metadata.TopicPartition, rp *kmsg.AlterPartitionRequestTopicPartition, out *kmsg.AlterPartitionResponseTopicPartition) (Write, bool) {
-	p := s.partition(tp)
+func (t *alterStep) proposal(s *State, tp metadata.TopicPartition, rp *kmsg.AlterPartitionRequestTopicPartition, out *kmsg.AlterPartitionResponseTopicPartition) (Write, bool) {
+	req, p := t.a.req, s.partition(tp)
 	if p == nil || !p.known {
 		out.ErrorCode = kerr.UnknownTopicOrPartition.Code
 		return Write{}, false
 	}
+	proposed := members(req.Version, rp)
 	li := p.li
 	li.ControllerEpoch = s.cfg.Epoch
 	li.Leader = metadata.BrokerID(req.BrokerID)
 	li.LeaderEpoch = metadata.LeaderEpoch(rp.LeaderEpoch)
 	li.PartitionEpoch = rp.PartitionEpoch
-	li.ISR = proposedISR(req.Version, rp)
+	li.ISR = brokersOf(proposed)
 	li.Recovery = metadata.RecoveryState(rp.LeaderRecoveryState)
 	if sameISR(li, p.li) {
 		fillAltered(out, p.li)
 		return Write{}, false
 	}
-	if err := s.checkProposal(p, li, req.Version, rp); err != nil {
+	err := checkProposal(p, li)
+	if err == nil {
+		err = t.admit(s, p, proposed)
+	}
+	if err != nil {
 		out.ErrorCode = code(err)
 		return Write{}, false
 	}
 	return Write{Kind: SetState, Partition: tp, State: li}, true
 }
 
-func proposedISR(version int16, rp *kmsg.AlterPartitionRequestTopicPartition) []metadata.BrokerID {
-	out := make([]metadata.BrokerID, 0, len(rp.NewISR)+len(rp.NewEpochISR))
+// admit checks the members of a proposed ISR.
+//
+// The interleaving that needs partition.refused: a leader sends a proposal twice, since the first request was late. The
+// second one is refused as a member is not eligible; the leader goes on with the ISR that it had, and commits records without
+// the new members. Then the member is eligible again, in the same life, and the first request arrives: it would put replicas
+// into the ISR that lack these records. So what may be that request has no effect; the leader gets another epoch, in which it
+// proposes again.
+//
+// Differs from Kafka, which accepts the late request.
+func (t *alterStep) admit(s *State, p *partition, proposed []member) error {
+	before := func(m member) bool { return slices.Contains(p.refused, m) }
+	if barred := slices.DeleteFunc(slices.Clone(proposed), s.mayJoin); len(barred) > 0 {
+		p.refused = append(p.refused, slices.DeleteFunc(barred, before)...)
+		if t.a.req.Version < 2 {
+			return kerr.OperationNotAttempted
+		}
+		return kerr.IneligibleReplica
+	}
+	if slices.ContainsFunc(proposed, before) && !subset(brokersOf(proposed), p.li.ISR) {
+		t.doubtful = append(t.doubtful, p)
+		return kerr.InvalidUpdateVersion
+	}
+	return nil
+}
+
+// member is a broker of a proposed ISR, in the life that the leader knows; -1 when it knows none.
+type member struct {
+	id    metadata.BrokerID
+	epoch int64
+}
+
+func members(version int16, rp *kmsg.AlterPartitionRequestTopicPartition) []member {
+	out := make([]member, 0, len(rp.NewISR)+len(rp.NewEpochISR))
 	if version < 3 {
 		for _, id := range rp.NewISR {
-			out = append(out, metadata.BrokerID(id))
+			out = append(out, member{metadata.BrokerID(id), -1})
 		}
 		return out
 	}
 	for _, m := range rp.NewEpochISR {
-		out = append(out, metadata.BrokerID(m.BrokerID))
+		out = append(out, member{metadata.BrokerID(m.BrokerID), m.BrokerEpoch})
 	}
 	return out
+}
+
+func brokersOf(ms []member) []metadata.BrokerID {
+	out := make([]metadata.BrokerID, len(ms))
+	for i, m := range ms {
+		out[i] = m.id
+	}
+	return out
+}
+
+// mayJoin reports whether a broker may be in an ISR.
+//
+// Differs from Kafka: broker epochs in the request are compared with the registrations (KIP-903), so that a follower that lost
+// its disk is not taken in for fetches of its former life.
+func (s *State) mayJoin(m member) bool {
+	return s.eligible(m.id) && (m.epoch == -1 || m.epoch == s.brokers[m.id].Epoch)
 }
 
 // sameISR reports whether the proposal is what is there already, perhaps by an earlier attempt whose answer was lost.
@@ -122,11 +176,10 @@ func sameISR(proposed, now metadata.LeaderAndISR) bool {
 		proposed.Recovery == now.Recovery && proposed.PartitionEpoch <= now.PartitionEpoch
 }
 
-// checkProposal applies the rules in Kafka's order.
+// checkProposal applies the rules in Kafka's order, except for the one about the members.
 //
-// Differs from Kafka: broker epochs in the request are compared with the registrations (KIP-903), so that a follower that lost
-// its disk is not taken in for fetches of its former life; only the leader may propose, and only replicas.
-func (s *State) checkProposal(p *partition, li metadata.LeaderAndISR, version int16, rp *kmsg.AlterPartitionRequestTopicPartition) error {
+// Differs from Kafka: only the leader may propose, and only replicas.
+func checkProposal(p *partition, li metadata.LeaderAndISR) error {
 	switch {
 	case li.PartitionEpoch > p.li.PartitionEpoch || li.LeaderEpoch > p.li.LeaderEpoch:
 		return kerr.NotController // it has heard of a later controller
@@ -141,28 +194,7 @@ func (s *State) checkProposal(p *partition, li metadata.LeaderAndISR, version in
 	case li.Leader != p.li.Leader || !slices.Contains(li.ISR, li.Leader) || !subset(li.ISR, p.Replicas):
 		return kerr.InvalidRequest
 	}
-	if s.allEligible(li.ISR, version, rp) {
-		return nil
-	}
-	if version < 2 {
-		return kerr.OperationNotAttempted
-	}
-	return kerr.IneligibleReplica
-}
-
-func (s *State) allEligible(isr []metadata.BrokerID, version int16, rp *kmsg.AlterPartitionRequestTopicPartition) bool {
-	for i, id := range isr {
-		if !s.eligible(id) {
-			return false
-		}
-		if version < 3 {
-			continue
-		}
-		if e := rp.NewEpochISR[i].BrokerEpoch; e != -1 && e != s.brokers[id].Epoch {
-			return false
-		}
-	}
-	return true
+	return nil
 }
 
 func fillAltered(out *kmsg.AlterPartitionResponseTopicPartition, li metadata.LeaderAndISR) {
@@ -174,6 +206,9 @@ func fillAltered(out *kmsg.AlterPartitionResponseTopicPartition, li metadata.Lea
 }
 
 func (t *alterStep) apply(s *State, writes []Write, results []Result) {
+	for _, p := range t.doubtful {
+		s.push(&bumpStep{p: p})
+	}
 	for i, w := range writes {
 		p := s.partition(w.Partition)
 		switch {

@@ -57,6 +57,8 @@ type partition struct {
 	li metadata.LeaderAndISR
 	// known is false before the first leader: there is no state znode yet.
 	known bool
+	// refused are the members because of which proposals were refused in this state.
+	refused []member
 }
 
 // without returns the ids of a that are not in b, in a's order.

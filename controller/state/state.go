@@ -158,6 +158,9 @@ func (t *topic) assignments() map[int32]Assignment {
 	return out
 }
 
+// take replaces the state of a partition by a newer one.
+func (p *partition) take(li metadata.LeaderAndISR) { p.li, p.known, p.refused = li, true, nil }
+
 // change notes a decision for the state change log and takes it over.
 func (s *State) change(p *partition, to metadata.LeaderAndISR, unclean bool) {
 	c := Change{Partition: p.TopicPartition, To: to, Unclean: unclean}
@@ -166,7 +169,7 @@ func (s *State) change(p *partition, to metadata.LeaderAndISR, unclean bool) {
 		c.From = &from
 	}
 	s.changes = append(s.changes, c)
-	p.li, p.known = to, true
+	p.take(to)
 }
 
 // fail notes that nothing could be decided.
@@ -185,7 +188,7 @@ func (s *State) conflict(p *partition, r Result) bool {
 		s.deposed = true
 		return false
 	}
-	p.li, p.known = *r.Current, true
+	p.take(*r.Current)
 	return true
 }
 
