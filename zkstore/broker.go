@@ -121,9 +121,39 @@ func (s *Session) GenerateBrokerID(ctx context.Context, reservedMax int32) (meta
 // The caller listens on the endpoints already. A registration of an earlier session of this client is replaced. One that
 // has the same endpoints but another owner is what this broker left before a crash. If the endpoints lead to this machine,
 // nobody else can listen there, so it is replaced, too, and counts as this client's own from then on; otherwise
-// RegisterBroker waits for that session to end, for the session timeout and a little more.
+// RegisterBroker waits for that session to end, for the session timeout and a little more. A registration that is lost later
+// ends the session: see guard.
 // Kafka: KafkaZkClient.registerBroker, CheckedEphemeral; KAFKA-7165. Differs from Kafka: a JVM broker fails at once.
 func (s *Session) RegisterBroker(ctx context.Context, info znode.BrokerInfo) (epoch int64, err error) {
+	epoch, err = s.registerBroker(ctx, info)
+	if err == nil {
+		s.guardOnce.Do(func() {
+			s.calls.Go("zk-registration", func(context.Context) error {
+				s.guard(info.ID)
+				return nil
+			})
+		})
+	}
+	return epoch, err
+}
+
+// guard ends the session when the registration is not its own any more: a new session registers again, under a new epoch,
+// as after an expiry. Without a registration nobody counts the broker as alive, and nothing else would tell it.
+//
+// The interleaving that needs it: a broker is killed while it replaces the registration of its former life; it starts again and
+// registers; then the last packet of the killed process, which the system went on sending, reaches ZooKeeper, and deletes the
+// registration under the version that all of them have. Kafka: a broker whose node somebody deletes stays unregistered.
+func (s *Session) guard(id metadata.BrokerID) {
+	path := znode.BrokerPath(id)
+	_ = s.WatchData(s.ctx, path, func(_ []byte, st Stat, exists bool) {
+		if s.ctx.Err() == nil && (!exists || st.EphemeralOwner != s.ID()) {
+			s.lg.Error("registration is gone while its session lives, taking another session", "path", path, "session", s)
+			s.end(ErrSessionExpired)
+		}
+	})
+}
+
+func (s *Session) registerBroker(ctx context.Context, info znode.BrokerInfo) (epoch int64, err error) {
 	path, data := znode.BrokerPath(info.ID), info.Encode()
 	deadline := time.Now().Add(s.link.timeout() + 2*time.Second)
 	for {

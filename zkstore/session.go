@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +35,8 @@ type Session struct {
 	// calls are the operations under way.
 	calls   *run.Group
 	watches watchTable
+	// guardOnce starts guard.
+	guardOnce sync.Once
 }
 
 // ID is the session id that ZooKeeper gave, the owner of the session's ephemeral nodes.

@@ -133,6 +133,31 @@ func TestSession_RegisterBroker_LeftByKilledProcess_ReplacedAtOnce(t *testing.T)
 	})
 }
 
+// A killed process may have sent the deletion of what it found, which is what its successor finds, too.
+func TestSession_RegisterBroker_NodeDeletedLater_AnotherSessionRegisters(t *testing.T) {
+	onBoth(t, func(t *testing.T, e env) {
+		_, other := prepared(t, e.config())
+		c := zkstore.NewClient(e.config())
+		t.Cleanup(c.Close)
+		epochs := make(chan int64, 8)
+		c.OnSession("broker", func(ctx context.Context, s *zkstore.Session) error {
+			epoch, err := s.RegisterBroker(ctx, broker(1, 9092))
+			epochs <- epoch
+			return err
+		}, nil)
+		must(t, c.Start(t.Context()))
+		first := <-epochs
+		must(t, other.Delete(t.Context(), "/brokers/ids/1", 1))
+		if second := <-epochs; second <= first {
+			t.Errorf("epoch %d after %d", second, first)
+		}
+		live, err := other.LiveBrokers(t.Context())
+		if err != nil || live[1].Epoch <= first {
+			t.Errorf("live: %+v, %v", live, err)
+		}
+	})
+}
+
 func TestSession_RegisterBroker_LeftElsewhere_WaitsForExpiry(t *testing.T) {
 	onBoth(t, func(t *testing.T, e env) {
 		far := broker(1, 9092)
