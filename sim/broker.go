@@ -391,6 +391,7 @@ func (p *process) register(s *session) {
 			f()
 		}
 		p.unregistered = nil
+		s.registered = true
 		p.ctl.sessionStarted(s)
 	})
 }

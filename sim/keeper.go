@@ -32,6 +32,8 @@ type session struct {
 	p  *process
 	// over is set once the broker knows that the session has ended.
 	over bool
+	// registered is set once the broker knows that it is.
+	registered bool
 }
 
 func newKeeper(w *world) *keeper {
@@ -237,13 +239,30 @@ func (s *session) beat() {
 		}
 		if !w.cut[link{s.p.id, keeperID}] {
 			w.after(nil, s.k.delay(), func() {
-				if !s.k.tree.Touch(s.id, s.k.time()) {
+				switch {
+				case !s.k.tree.Touch(s.id, s.k.time()):
 					w.after(s.p, s.k.delay(), s.expired)
+				case s.registered && !s.owns(znode.BrokerPath(s.p.id)):
+					w.after(s.p, s.k.delay(), s.giveUp)
 				}
 			})
 		}
 		s.beat()
 	})
+}
+
+func (s *session) owns(path string) bool {
+	stat, code := s.k.tree.Exists(path)
+	return code == zktree.OK && stat.EphemeralOwner == s.id
+}
+
+// giveUp is zkstore.Session.guard: a session whose registration is gone is given up for another.
+func (s *session) giveUp() {
+	if !s.over {
+		s.p.note("has lost its registration")
+		s.k.w.after(nil, s.k.delay(), func() { s.k.shut(s.id) })
+		s.expired()
+	}
 }
 
 // expired tells the process, once.
