@@ -1,6 +1,8 @@
 package log
 
 import (
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"jackdaw/internal/vfs"
@@ -32,6 +34,43 @@ func TestRecover_CutRecordsAreBack_AreCutAgain(t *testing.T) {
 
 // Records of an epoch that a truncation has taken out of the history must not be back, either: they would be taken for the
 // first ones of a new epoch, in the place of what was copied from the leader since. Found by the simulation, seed 7139.
+// The next segment begins where the log was cut: recovery must not begin there before the cut is synced. What it drops then
+// was not synced either.
+func TestRecover_CutRecordsAreBackBeforeASegment_AreCutAgain(t *testing.T) {
+	mem := vfs.NewMem(nil)
+	f := newFixture(t, mem, nil)
+	l := f.log()
+	f.append(l, f.batch(20, record.BuilderOptions{}))
+	f.append(l, f.batch(2, record.BuilderOptions{}))
+	f.append(l, f.batch(5, record.BuilderOptions{}))
+	if err := l.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.TruncateTo(20); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Roll(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.AppendAsLeader(f.batch(3, record.BuilderOptions{}), 5, AppendOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range [][]int64{{0}, {0, 20}} {
+		after := mem.CrashClone(func(name string, synced, current []byte) []byte {
+			if filepath.Base(name) == "00000000000000000000.log" {
+				return synced
+			}
+			return current // the system has written it
+		})
+		if got := readAll(t, newFixture(t, after, nil).log()); !slices.Equal(got, want) {
+			t.Errorf("batches at %v, want %v", got, want)
+		}
+		if err := l.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestRecover_CutRecordsOfALaterEpoch_AreNotBack(t *testing.T) {
 	mem := vfs.NewMem(nil)
 	f := newFixture(t, mem, nil)

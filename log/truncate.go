@@ -102,6 +102,11 @@ func (l *Log) truncateLocked(offset int64) error {
 	if err := l.cutSegment(list[i], pos, end); err != nil {
 		return l.failed("truncate", err)
 	}
+	if l.recovery.Load() == end {
+		// If the next segment begins here, neither a flush nor a recovery from here on would look at this one, which a power
+		// cut can make as long again as it was.
+		l.recovery.Store(list[i].base)
+	}
 	if latest, ok := l.epochs.Latest(); ok && latest.Start >= end {
 		// After a power cut recovery would take records of an epoch that is not in the history for the first of a new one.
 		if err := list[i].sync(); err != nil {
