@@ -119,7 +119,8 @@ func (t *alterStep) proposal(s *State, tp metadata.TopicPartition, rp *kmsg.Alte
 // Differs from Kafka, which accepts the late request.
 func (t *alterStep) admit(s *State, p *partition, proposed []member) error {
 	before := func(m member) bool { return slices.Contains(p.refused, m) }
-	if barred := slices.DeleteFunc(slices.Clone(proposed), s.mayJoin); len(barred) > 0 {
+	welcome := func(m member) bool { return s.mayJoin(p, m) }
+	if barred := slices.DeleteFunc(slices.Clone(proposed), welcome); len(barred) > 0 {
 		p.refused = append(p.refused, slices.DeleteFunc(barred, before)...)
 		if t.a.req.Version < 2 {
 			return kerr.OperationNotAttempted
@@ -161,12 +162,13 @@ func brokersOf(ms []member) []metadata.BrokerID {
 	return out
 }
 
-// mayJoin reports whether a broker may be in an ISR.
+// mayJoin reports whether a broker may be in the ISR of p.
 //
-// Differs from Kafka: broker epochs in the request are compared with the registrations (KIP-903), so that a follower that lost
-// its disk is not taken in for fetches of its former life.
-func (s *State) mayJoin(m member) bool {
-	return s.eligible(m.id) && (m.epoch == -1 || m.epoch == s.brokers[m.id].Epoch)
+// Differs from Kafka: it must be a replica; a leader may not have heard yet that it is not any more. Broker epochs in the request
+// are compared with the registrations (KIP-903), so that a follower that lost its disk is not taken in for fetches of its
+// former life.
+func (s *State) mayJoin(p *partition, m member) bool {
+	return slices.Contains(p.Replicas, m.id) && s.eligible(m.id) && (m.epoch == -1 || m.epoch == s.brokers[m.id].Epoch)
 }
 
 // sameISR reports whether the proposal is what is there already, perhaps by an earlier attempt whose answer was lost.
@@ -178,7 +180,7 @@ func sameISR(proposed, now metadata.LeaderAndISR) bool {
 
 // checkProposal applies the rules in Kafka's order, except for the one about the members.
 //
-// Differs from Kafka: only the leader may propose, and only replicas.
+// Differs from Kafka: only the leader may propose.
 func checkProposal(p *partition, li metadata.LeaderAndISR) error {
 	switch {
 	case li.PartitionEpoch > p.li.PartitionEpoch || li.LeaderEpoch > p.li.LeaderEpoch:
@@ -191,7 +193,7 @@ func checkProposal(p *partition, li metadata.LeaderAndISR) error {
 		return kerr.InvalidRequest
 	case li.Recovery == metadata.Recovering && p.li.Recovery == metadata.Recovered:
 		return kerr.InvalidRequest
-	case li.Leader != p.li.Leader || !slices.Contains(li.ISR, li.Leader) || !subset(li.ISR, p.Replicas):
+	case li.Leader != p.li.Leader || !slices.Contains(li.ISR, li.Leader):
 		return kerr.InvalidRequest
 	}
 	return nil

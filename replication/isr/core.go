@@ -138,7 +138,8 @@ func (c *Core) undecided(s State) bool {
 
 // adopt makes s the committed state and keeps the knowledge of replicas that stay assigned. A member of the ISR that is no
 // longer assigned counts for the high watermark until it has left: at the end of a reassignment the assignment shrinks
-// first, and a controller that takes over in between can still elect that member.
+// first, and a controller that takes over in between can still elect that member. So does one of a proposal that is on its
+// way, until that is decided.
 func (c *Core) adopt(s State) {
 	if !c.undecided(s) {
 		c.clearPending()
@@ -157,7 +158,11 @@ func (c *Core) adopt(s State) {
 	for _, id := range s.Replicas {
 		add(id)
 	}
-	for _, id := range s.ISR {
+	maximal := s.ISR
+	if c.pending.kind == expanding {
+		maximal = c.pending.prop.ISR
+	}
+	for _, id := range maximal {
 		if !slices.Contains(s.Replicas, id) {
 			add(id)
 		}
@@ -166,6 +171,11 @@ func (c *Core) adopt(s State) {
 	c.committed = s
 	// The leader that an unclean election made has recovered as soon as it leads (KIP-704).
 	c.committed.Recovery = metadata.Recovered
+}
+
+// forgetStrangers drops what is known of replicas that are neither assigned nor in the ISR.
+func (c *Core) forgetStrangers() {
+	c.remotes = slices.DeleteFunc(c.remotes, func(r Replica) bool { return !c.assigned(r.ID) && !slices.Contains(c.committed.ISR, r.ID) })
 }
 
 func (c *Core) clearPending() {

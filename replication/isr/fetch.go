@@ -152,6 +152,7 @@ func (c *Core) ProposalDone(seq uint64, out Outcome, s metadata.LeaderAndISR, no
 		return c.commit(s, now)
 	case Refused:
 		c.clearPending()
+		c.forgetStrangers()
 		return c.tryHW(now) // who was to join holds it back no more, unless it has caught up and lives
 	case Stale:
 		c.pending.stale = true
@@ -181,7 +182,7 @@ func (c *Core) commit(s metadata.LeaderAndISR, now time.Time) Effects {
 	c.clearPending()
 	c.committed.ISR = s.ISR
 	c.committed.PartitionEpoch = s.PartitionEpoch
-	c.remotes = slices.DeleteFunc(c.remotes, func(r Replica) bool { return !c.assigned(r.ID) && !slices.Contains(s.ISR, r.ID) })
+	c.forgetStrangers()
 	e := c.tryHW(now)
 	e.Joined, e.Left = joined, left
 	return e
