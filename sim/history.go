@@ -197,7 +197,19 @@ func (o *oracle) leads(t *partition, s isr.State) {
 	case missing > 0:
 		o.w.violate("the leader of %s in epoch %d, broker %d, lacks what was committed at %d to %d; it ends at %d", t.tp, t.epoch, t.p.id, m.matched,
 			len(h.truth)-1, len(m.records))
+	case m.stale && t.log.HighWatermark() > int64(len(h.truth)):
+		o.regain(h, m, t)
 	}
+}
+
+// regain is told of a leader whose mark is above the truth: one that had lost records by right led in between, this one did not
+// hear of it, and they are back. What the others have copied meanwhile is not the truth any more.
+func (o *oracle) regain(h *history, m *mirror, t *partition) {
+	t.p.note("committed records of %s are back from offset %d on", h.tp, len(h.truth))
+	for _, other := range h.mirrors {
+		other.stale = other != m
+	}
+	o.committed(t, t.log.HighWatermark())
 }
 
 // lose makes the log of a leader that lacks records by right the truth: what it shares with the former one, and what it takes
