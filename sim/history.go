@@ -184,16 +184,16 @@ func (o *oracle) leads(t *partition, s isr.State) {
 	h.newest = t.epoch
 	missing := len(h.truth) - h.match(m)
 	switch {
-	case s.Recovery == metadata.Recovering:
-		o.w.result.Unclean++
-		o.lose(h, m, t)
 	case m.damaged && again:
 		o.w.result.DiskLoss++
 		o.lose(h, m, t)
 		h.tainted = true
-	case missing > 0 && m.damaged:
-		o.w.result.DiskLoss++
+	case s.Recovery == metadata.Recovering:
+		o.w.result.Unclean++
 		o.lose(h, m, t)
+	case m.damaged:
+		o.w.result.DiskLoss++
+		o.lose(h, m, t) // a former leader may yet commit what only this one has lost
 	case missing > 0:
 		o.w.violate("the leader of %s in epoch %d, broker %d, lacks what was committed at %d to %d; it ends at %d", t.tp, t.epoch, t.p.id, m.matched,
 			len(h.truth)-1, len(m.records))
@@ -203,11 +203,12 @@ func (o *oracle) leads(t *partition, s isr.State) {
 }
 
 // regain is told of a leader whose mark is above the truth: one that had lost records by right led in between, this one did not
-// hear of it, and they are back. What the others have copied meanwhile is not the truth any more.
+// hear of it, and they are back. What the others have copied meanwhile is not the truth any more, and the records may be lost
+// again until they have copied these, too.
 func (o *oracle) regain(h *history, m *mirror, t *partition) {
 	t.p.note("committed records of %s are back from offset %d on", h.tp, len(h.truth))
 	for _, other := range h.mirrors {
-		other.stale = other != m
+		other.stale, other.damaged = other != m, other != m
 	}
 	o.committed(t, t.log.HighWatermark())
 }
