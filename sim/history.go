@@ -314,9 +314,7 @@ func (h *history) holders(end int) int {
 func (o *oracle) followed(t *partition) {
 	h := o.of(name{t.tp, t.id})
 	m := h.mirror(t.p.id)
-	if t.epoch >= h.unclean {
-		m.stale = false
-	}
+	m.stale = t.epoch < h.unclean // a new replica may copy from a leader that has not heard yet
 	if h.match(m) == len(h.truth) {
 		m.damaged, m.removed, m.held = false, false, 0
 	}
