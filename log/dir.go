@@ -32,8 +32,10 @@ type logDir struct {
 	// ghosts are partitions whose log is gone while it may still be in the checkpoints. Guarded by Manager.creating, and
 	// filled by the loading of this directory before that.
 	ghosts map[metadata.TopicPartition]struct{}
-	// cleaned is held while cleaner-offset-checkpoint is read and replaced.
-	cleaned sync.Mutex
+	// checkpoints is held while what belongs into one of the checkpoint files is collected, and the file is replaced: two at a time
+	// would take the temporary file from each other, and the older content could be the one that stays.
+	// Kafka: CheckpointFile.write.
+	checkpoints sync.Mutex
 	// saveRecoveryPoints writes the checkpoint of the recovery points of all logs in this directory.
 	saveRecoveryPoints func() error
 }
@@ -79,8 +81,15 @@ func (d *logDir) readOffsets(name string, warn func(msg string, args ...any)) (c
 	return m, err
 }
 
-// writeOffsets saves a checkpoint, and takes the directory offline if it cannot.
-func (d *logDir) writeOffsets(name string, m checkpoint.Offsets) error {
+// saveOffsets collects what belongs into a checkpoint and saves it.
+func (d *logDir) saveOffsets(name string, collect func() checkpoint.Offsets) error {
+	d.checkpoints.Lock()
+	defer d.checkpoints.Unlock()
+	return d.writeOffsetsLocked(name, collect())
+}
+
+// writeOffsetsLocked saves a checkpoint, and takes the directory offline if it cannot. The caller holds checkpoints.
+func (d *logDir) writeOffsetsLocked(name string, m checkpoint.Offsets) error {
 	if err := checkpoint.WriteOffsets(d.fsys, d.path, name, m); err != nil {
 		d.fail(fmt.Errorf("write %s: %w", name, err))
 		return err
@@ -90,13 +99,13 @@ func (d *logDir) writeOffsets(name string, m checkpoint.Offsets) error {
 
 // editCleaned changes up to where logs were cleaned. edit reports whether it has changed anything.
 func (d *logDir) editCleaned(warn func(msg string, args ...any), edit func(checkpoint.Offsets) bool) error {
-	d.cleaned.Lock()
-	defer d.cleaned.Unlock()
+	d.checkpoints.Lock()
+	defer d.checkpoints.Unlock()
 	offsets, err := d.readOffsets(checkpoint.Cleaner, warn)
 	if err != nil || !edit(offsets) {
 		return err
 	}
-	return d.writeOffsets(checkpoint.Cleaner, offsets)
+	return d.writeOffsetsLocked(checkpoint.Cleaner, offsets)
 }
 
 // partitionPath is where a partition's files are.

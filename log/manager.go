@@ -275,7 +275,7 @@ func (m *Manager) ReadHWCheckpoints() (marks map[metadata.TopicPartition]int64, 
 }
 
 // WriteHWCheckpoints writes the high watermarks, each in the directory of its log; partitions without log are left out. Those
-// of future logs are added.
+// of future logs are added. Of two calls at a time either may be the one that stays.
 func (m *Manager) WriteHWCheckpoints(hws map[metadata.TopicPartition]int64) error {
 	byDir := map[*logDir]checkpoint.Offsets{}
 	for tp, hw := range hws {
@@ -302,7 +302,7 @@ func (m *Manager) WriteHWCheckpoints(hws map[metadata.TopicPartition]int64) erro
 	var errs error
 	for d, offsets := range byDir {
 		if !d.failed.Load() {
-			errs = errors.Join(errs, d.writeOffsets(checkpoint.HighWatermark, offsets))
+			errs = errors.Join(errs, d.saveOffsets(checkpoint.HighWatermark, func() checkpoint.Offsets { return offsets }))
 		}
 	}
 	return errs

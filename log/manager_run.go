@@ -92,11 +92,13 @@ func (m *Manager) checkpointRecovery() {
 }
 
 func (m *Manager) writeRecoveryPoints(d *logDir) error {
-	offsets := checkpoint.Offsets{}
-	for _, l := range m.inDir(d) {
-		offsets[l.tp] = l.recovery.Load()
-	}
-	return d.writeOffsets(checkpoint.RecoveryPoint, offsets)
+	return d.saveOffsets(checkpoint.RecoveryPoint, func() checkpoint.Offsets {
+		offsets := checkpoint.Offsets{}
+		for _, l := range m.inDir(d) {
+			offsets[l.tp] = l.recovery.Load()
+		}
+		return offsets
+	})
 }
 
 // checkpointStarts writes the start offsets that changed. Kafka: LogManager.checkpointLogStartOffsets.
@@ -111,13 +113,15 @@ func (m *Manager) checkpointStarts() {
 
 // writeStarts writes the start offsets that do not follow from the names of the segments.
 func (m *Manager) writeStarts(d *logDir) error {
-	offsets := checkpoint.Offsets{}
-	for _, l := range m.inDir(d) {
-		if start := l.start.Load(); start > (*l.segs.Load())[0].base {
-			offsets[l.tp] = start
+	return d.saveOffsets(checkpoint.LogStart, func() checkpoint.Offsets {
+		offsets := checkpoint.Offsets{}
+		for _, l := range m.inDir(d) {
+			if start := l.start.Load(); start > (*l.segs.Load())[0].base {
+				offsets[l.tp] = start
+			}
 		}
-	}
-	return d.writeOffsets(checkpoint.LogStart, offsets)
+		return offsets
+	})
 }
 
 // runRemovals removes files when their time has come.

@@ -38,6 +38,8 @@ type ReplicaManager struct {
 	flushers atomic.Pointer[run.Group]
 	// draining is set when the broker stops: no Fetch waits any more.
 	draining atomic.Bool
+	// checkpointing is held while the high watermarks are collected and written, so that no older ones replace newer ones.
+	checkpointing sync.Mutex
 	// marksHigh is set when a log was cut below its high watermark: the one on the disk is too high until it is written.
 	marksHigh atomic.Bool
 
@@ -138,6 +140,8 @@ func (m *ReplicaManager) checkpointLoop(ctx context.Context) error {
 // LeaderAndIsr it does nothing: what it would write is less than what is there. The marks of replicas on disk that have
 // not been told their role yet stay as they are.
 func (m *ReplicaManager) CheckpointHW() error {
+	m.checkpointing.Lock()
+	defer m.checkpointing.Unlock()
 	m.mu.RLock()
 	ready, marks := m.mu.checkpointed != nil, maps.Clone(m.mu.checkpointed)
 	m.mu.RUnlock()
