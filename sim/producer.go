@@ -102,9 +102,12 @@ func (p *producer) send() {
 	batch := slices.Clone(p.open) // it is patched in place
 	p.w.call(nil, to, produceTimeout, func(q *process, answer func(any)) {
 		q.produce(p.at.tp, p.acks, batch, appendTimeout, func(_ int64, err error) {
-			if err == nil {
+			switch t := q.parts[p.at.tp]; {
+			case err == nil:
 				answer(true)
-			} else {
+			case errors.Is(err, kerr.OutOfOrderSequenceNumber) && t != nil && t.epoch < p.w.oracle.of(p.at).newest:
+				answer(errOvertaken)
+			default:
 				answer(err)
 			}
 		})
@@ -120,6 +123,8 @@ func (p *producer) answered(v any, err error) {
 	case err == nil:
 		p.acked = p.w.now
 		p.done()
+	case errors.Is(err, errOvertaken):
+		p.replace()
 	case errors.Is(err, kerr.OutOfOrderSequenceNumber) || errors.Is(err, kerr.InvalidProducerEpoch):
 		p.refused(err)
 	case p.acks == 1:
@@ -135,11 +140,20 @@ func (p *producer) done() {
 	p.w.after(nil, p.w.between(time.Millisecond, 150*time.Millisecond), p.produce)
 }
 
+// errOvertaken is the answer of a leader that has not heard of a later one, which has acknowledged more: the producer, whose
+// metadata were old, had met the later one by chance.
+var errOvertaken = errors.New("sequence number out of order at a former leader")
+
 // refused: the leader misses a batch that was acknowledged. That happens only after a loss.
 func (p *producer) refused(err error) {
 	if h := p.w.oracle.of(p.at); h.unclean == metadata.NoEpoch && !h.decided && !h.tainted {
 		p.w.violate("producer %d of %s: %v without an unclean election", p.id, p.at.tp, err)
 	}
+	p.replace()
+}
+
+// replace lets a new producer go on.
+func (p *producer) replace() {
 	p.gone = true
 	p.w.admin.producer(p.at, p.acks)
 }
