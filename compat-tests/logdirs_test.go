@@ -134,6 +134,21 @@ func setMoveRate(t *testing.T, c *cluster.Cluster, rate int64) {
 	}
 }
 
+// holdMoves lets moves copy next to nothing, and starts the broker again, which has that in force then: a change that is on its way
+// through ZooKeeper may come after a whole copy.
+func holdMoves(t *testing.T, c *cluster.Cluster, b *cluster.Broker, topic string) {
+	t.Helper()
+	setMoveRate(t, c, 1)
+	if err := b.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	waitGone(t, c, b)
+	if err := b.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitLeaders(t, c, topic, 1)
+}
+
 // The whole of a move as an operator makes it, with Apache's tools, while a producer with acks=all and a consumer go on, and the
 // leader is killed in the middle.
 func TestLogDirs_MovedUnderLoadAndKilled_NothingLost(t *testing.T) {
@@ -306,7 +321,7 @@ func checkGivenUp(t *testing.T, c *cluster.Cluster, b *cluster.Broker) {
 	for i := range 20 {
 		mustProduce(t, b.Addr(), name, 0, -1, wire.Values(fmt.Sprint(i, strings.Repeat("x", 10_000))))
 	}
-	setMoveRate(t, c, 1)
+	holdMoves(t, c, b, name)
 	at := dirNow(t, b, name, 0)
 	if code := alterDir(t, b, dirOf(b, other(at)), name, 0); code != 0 {
 		t.Fatalf("error %d", code)
@@ -406,7 +421,7 @@ func TestLogDirs_FutureLogOfTheOther_IsFinished(t *testing.T) {
 			for i := range 30 {
 				mustProduce(t, b.Addr(), topic, 0, -1, wire.Values(fmt.Sprint(i, strings.Repeat("x", 8000))))
 			}
-			setMoveRate(t, c, 1)
+			holdMoves(t, c, b, topic)
 			at := dirNow(t, b, topic, 0)
 			if code := alterDir(t, b, dirOf(b, other(at)), topic, 0); code != 0 {
 				t.Fatalf("error %d", code)

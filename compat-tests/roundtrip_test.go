@@ -235,6 +235,13 @@ func (r *trip) compact() {
 // note takes down what the topics hold.
 func (r *trip) note() {
 	r.t.Helper()
+	cluster.Eventually(r.t, time.Minute, "the markers of transactions that are decided", func() error {
+		undone, err := admin(r.t, r.c).ListTransactions(r.t.Context(), nil, []string{"PrepareCommit", "PrepareAbort"})
+		if err == nil && len(undone) > 0 {
+			err = fmt.Errorf("%v", undone)
+		}
+		return err
+	})
 	for _, topic := range []string{tripCodecs, tripStamped, tripTxn, tripCut} {
 		r.raw[topic] = r.read(topic)
 	}
