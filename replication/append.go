@@ -28,9 +28,7 @@ func (m *ReplicaManager) AppendJoined(req AppendRequest, calls []AppendCall) {
 	j.layOut(calls)
 	if req.Acks < -1 || req.Acks > 1 {
 		j.refuse(kerr.InvalidRequiredAcks)
-		for i := range calls {
-			calls[i].Done(j.resultsOf(i))
-		}
+		j.tell(calls)
 		return
 	}
 	flushers := m.flushersRunning()
@@ -43,9 +41,7 @@ func (m *ReplicaManager) AppendJoined(req AppendRequest, calls []AppendCall) {
 		return
 	}
 	if req.Acks != -1 {
-		for i := range calls {
-			calls[i].Done(j.resultsOf(i))
-		}
+		j.tell(calls)
 		return
 	}
 	for _, a := range j.answers(&req, calls) {

@@ -66,7 +66,14 @@ func (j *joinedAppend) resultsOf(call int) []AppendResult {
 	return j.results[j.calls[call]:j.calls[call+1]:j.calls[call+1]]
 }
 
-// refuse answers all with an error.
+// tell answers every call with what there is.
+func (j *joinedAppend) tell(calls []AppendCall) {
+	for i := range calls {
+		calls[i].Done(j.resultsOf(i))
+	}
+}
+
+// refuse fills all results with an error.
 func (j *joinedAppend) refuse(err error) {
 	for i := range j.entries {
 		j.results[i] = refused(j.entries[i].en.TP, err)
